@@ -1,0 +1,77 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Targets stand in the order of their level: each depends only on what is above it here. The picture, with the reasons,
+// is in docs/ARCHITECTURE.md; `.ci/checks/edges.py` holds the sources to exactly these edges.
+
+let swiftSettings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+let cSettings: [CSetting] = [.treatAllWarnings(as: .error), .enableWarning("all")]
+let cxxSettings: [CXXSetting] = [.treatAllWarnings(as: .error), .enableWarning("all")]
+
+let package = Package(
+    name: "ferry",
+    products: [
+        .executable(name: "ferry", targets: ["ferry"]),
+        .library(name: "FerryClient", targets: ["FerryClient"]),
+    ],
+    targets: [
+        // Level 0: C shims, and the vocabulary that every module shares.
+        .target(name: "CLinux", cSettings: cSettings),
+        .target(name: "COpenSSL", cSettings: cSettings, linkerSettings: [.linkedLibrary("crypto")]),
+        .target(name: "CSimdJSON", cxxSettings: cxxSettings, linkerSettings: [.linkedLibrary("simdjson")]),
+        .systemLibrary(name: "CRocksDB"),
+        .systemLibrary(name: "CZlib"),
+        .target(name: "FerryCore"),
+
+        // Level 1: bytes and decisions (pure); the operating system (not).
+        .target(name: "FerryWire", dependencies: ["FerryCore"]),
+        .target(name: "FerryRouting", dependencies: ["FerryCore"]),
+        .target(name: "FerryIO", dependencies: ["FerryCore", "CLinux", "COpenSSL"]),
+
+        // Level 2: one concern each; they never import each other.
+        .target(name: "FerrySession", dependencies: ["FerryCore", "FerryWire"]),
+        .target(name: "FerryAPI", dependencies: ["FerryCore", "CSimdJSON"]),
+        .target(name: "FerryClientCore", dependencies: ["FerryCore", "FerryWire"]),
+        .target(name: "FerryAPNS", dependencies: ["FerryCore", "FerryIO"]),
+        .target(name: "FerryStore", dependencies: ["FerryCore", "FerryIO", "CRocksDB", "CZlib"]),
+
+        // Level 3: where the concerns meet.
+        .target(
+            name: "FerryGateway",
+            dependencies: [
+                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryAPNS", "FerryStore",
+            ]),
+        .target(name: "FerryClient", dependencies: ["FerryCore", "FerryWire", "FerryClientCore", "FerryIO"]),
+
+        // Level 4: the one executable.
+        .executableTarget(
+            name: "ferry", dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryGateway", "FerryClient"]),
+
+        // Tests: one target a module, then the suites that cross modules.
+        .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"]),
+        .testTarget(name: "FerryWireTests", dependencies: ["FerryCore", "FerryWire"]),
+        .testTarget(name: "FerryRoutingTests", dependencies: ["FerryCore", "FerryRouting"]),
+        .testTarget(name: "FerrySessionTests", dependencies: ["FerryCore", "FerryWire", "FerrySession"]),
+        .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryIO"]),
+        .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAPI"]),
+        .testTarget(name: "FerryAPNSTests", dependencies: ["FerryCore", "FerryAPNS"]),
+        .testTarget(name: "FerryClientCoreTests", dependencies: ["FerryCore", "FerryWire", "FerryClientCore"]),
+        .testTarget(name: "FerryStoreTests", dependencies: ["FerryCore", "FerryIO", "FerryStore"]),
+        .testTarget(name: "EndToEndTests", dependencies: ["ferry"]),
+    ],
+    cxxLanguageStandard: .cxx20
+)
+
+for target in package.targets {
+    switch target.type {
+    case .regular, .executable, .test:
+        if !target.name.hasPrefix("C") { target.swiftSettings = swiftSettings }
+    default: break
+    }
+}

@@ -1,0 +1,41 @@
+#include "COpenSSL.h"
+
+#include <limits.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/kdf.h>
+#include <openssl/rand.h>
+
+int copenssl_random(uint8_t *out, size_t count) {
+    return count <= INT_MAX && RAND_bytes(out, (int)count) == 1;
+}
+
+int copenssl_sha256(const uint8_t *bytes, size_t count, uint8_t out[32]) {
+    return EVP_Digest(bytes, count, out, NULL, EVP_sha256(), NULL) == 1;
+}
+
+int copenssl_hmac_sha256(const uint8_t *key, size_t key_count, const uint8_t *bytes, size_t count, uint8_t out[32]) {
+    static const uint8_t empty = 0;
+    unsigned int size = 32;
+    if (key_count > INT_MAX) return 0;
+    return HMAC(EVP_sha256(), key_count ? key : &empty, (int)key_count, bytes, count, out, &size) != NULL;
+}
+
+int copenssl_hkdf_sha256(const uint8_t *key, size_t key_count, const uint8_t *salt, size_t salt_count,
+                         const uint8_t *info, size_t info_count, uint8_t *out, size_t out_count) {
+    if (key_count > INT_MAX || salt_count > INT_MAX || info_count > INT_MAX) return 0;
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, NULL);
+    if (context == NULL) return 0;
+    int ok = EVP_PKEY_derive_init(context) == 1 && EVP_PKEY_CTX_set_hkdf_md(context, EVP_sha256()) == 1 &&
+             EVP_PKEY_CTX_set1_hkdf_salt(context, salt, (int)salt_count) == 1 &&
+             EVP_PKEY_CTX_set1_hkdf_key(context, key, (int)key_count) == 1 &&
+             EVP_PKEY_CTX_add1_hkdf_info(context, info, (int)info_count) == 1 &&
+             EVP_PKEY_derive(context, out, &out_count) == 1;
+    EVP_PKEY_CTX_free(context);
+    return ok;
+}
+
+int copenssl_equal(const uint8_t *left, const uint8_t *right, size_t count) {
+    return CRYPTO_memcmp(left, right, count) == 0;
+}

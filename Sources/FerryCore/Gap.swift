@@ -1,0 +1,29 @@
+/// What a device's stream says in the place of kept messages that were dropped (P8). It stands at the `seq` of the last of
+/// them, which no message will use, so it keeps its place in the order and is acknowledged like a message.
+package struct Gap: Hashable, Sendable {
+    package var upTo: Seq
+    package var expired: UInt32
+    package var overflowed: UInt32
+
+    package init(upTo: Seq, expired: UInt32 = 0, overflowed: UInt32 = 0) {
+        self.upTo = upTo
+        self.expired = expired
+        self.overflowed = overflowed
+    }
+
+    /// How many messages are missing, saturating.
+    package var count: UInt32 {
+        let (sum, overflow) = expired.addingReportingOverflow(overflowed)
+        return overflow ? .max : sum
+    }
+
+    /// Adds one dropped message. `state` is `.expired` or `.overflowed`; any other is not a gap and changes nothing.
+    package mutating func add(_ seq: Seq, _ state: DeliveryState) {
+        switch state {
+        case .expired: expired = expired == .max ? .max : expired + 1
+        case .overflowed: overflowed = overflowed == .max ? .max : overflowed + 1
+        case .kept, .delivered, .handed, .failed, .skipped, .revoked: return
+        }
+        upTo = max(upTo, seq)
+    }
+}

@@ -1,0 +1,38 @@
+/// Lower-case hexadecimal text, as `cid`, `msgid` and device tokens are written outside the process.
+package enum Hexadecimal {
+    /// The two-digits-a-byte text of `bytes`.
+    package static func encode(_ bytes: some Swift.Sequence<UInt8>) -> String {
+        var text: [UInt8] = []
+        for byte in bytes {
+            text.append(digit(byte >> 4))
+            text.append(digit(byte & 15))
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The bytes that `text` spells, or nil when it holds anything but an even number of hex digits (either case).
+    package static func decode(_ text: String) -> [UInt8]? {
+        let digits = Array(text.utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 2)
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = value(digits[index]), let low = value(digits[index + 1]) else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    /// The ASCII digit of a nibble (0...15).
+    static func digit(_ nibble: UInt8) -> UInt8 { nibble < 10 ? 48 + nibble : 87 + nibble }
+
+    /// The nibble that an ASCII digit stands for, in either case.
+    static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case 48...57: digit - 48
+        case 97...102: digit - 87
+        case 65...70: digit - 55
+        default: nil
+        }
+    }
+}

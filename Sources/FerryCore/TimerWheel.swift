@@ -1,0 +1,158 @@
+/// One deadline for each of many small integers (slab indices), at a cost that does not depend on how many there are.
+///
+/// Four levels of 64 slots; an entry sits in the coarsest level whose slot still lies ahead of it and moves down as time
+/// passes, so it is touched at most four times. It fires in the first `advance` at or after its deadline, never before,
+/// at most one tick (`tickMilliseconds`) late. A deadline past the horizon (64⁴ ticks, 74 hours at 16 ms) waits in the
+/// last slot and is placed again from there.
+package struct TimerWheel {
+    package static let tickMilliseconds: Int64 = 16
+    private static let slotsPerLevel: Int64 = 64
+    private static let levels = 4
+    private static let unscheduled: Int64 = .min
+
+    /// Head of each slot's doubly linked list; -1 is empty.
+    private var heads: [Int32]
+    private var next: [Int32] = []
+    private var previous: [Int32] = []
+    /// Deadline of each index in ticks, or `unscheduled`.
+    private var deadlines: [Int64] = []
+    /// The slot that each index is linked in.
+    private var slots: [Int32] = []
+    /// The last tick that was handled.
+    private var currentTick: Int64
+    /// How many indices have a deadline.
+    package private(set) var count = 0
+
+    package init(now: Instant) {
+        heads = Array(repeating: -1, count: Int(Self.slotsPerLevel) * Self.levels)
+        currentTick = now.milliseconds / Self.tickMilliseconds
+    }
+
+    /// Sets or moves the deadline of `index` (0...Int32.max). One already past fires at the next `advance` to a later tick.
+    package mutating func schedule(_ index: Int, at deadline: Instant) {
+        grow(to: index)
+        if deadlines[index] != Self.unscheduled { unlink(index) } else { count += 1 }
+        // Rounded up: never early.
+        let (padded, overflow) = deadline.milliseconds.addingReportingOverflow(Self.tickMilliseconds - 1)
+        let tick = (overflow ? Int64.max : padded) / Self.tickMilliseconds
+        deadlines[index] = max(tick, currentTick + 1)
+        link(index)
+    }
+
+    /// Forgets the deadline of `index`, if it has one.
+    package mutating func cancel(_ index: Int) {
+        guard index < deadlines.count, deadlines[index] != Self.unscheduled else { return }
+        unlink(index)
+        deadlines[index] = Self.unscheduled
+        count -= 1
+    }
+
+    package func isScheduled(_ index: Int) -> Bool {
+        index < deadlines.count && deadlines[index] != Self.unscheduled
+    }
+
+    /// Moves time on and appends each index whose deadline has come to `fired`, in order of tick.
+    package mutating func advance(to now: Instant, fired: inout [Int]) {
+        let target = now.milliseconds / Self.tickMilliseconds
+        if count == 0 {
+            currentTick = max(currentTick, target)
+            return
+        }
+        while currentTick < target {
+            currentTick += 1
+            for level in stride(from: Self.levels - 1, through: 1, by: -1) where isStartOfSlot(level: level) {
+                redistribute(slot: slot(level: level, tick: currentTick))
+            }
+            fire(slot: slot(level: 0, tick: currentTick), into: &fired)
+            if count == 0 {
+                currentTick = target
+                return
+            }
+        }
+    }
+
+    /// When `advance` next needs to be called: exact within the first level (about a second), else the end of that level.
+    package var nextWake: Instant? {
+        guard count > 0 else { return nil }
+        for ahead in 1...Self.slotsPerLevel {
+            let tick = currentTick + ahead
+            let startsCoarserSlot = tick % Self.slotsPerLevel == 0
+            if startsCoarserSlot || heads[slot(level: 0, tick: tick)] >= 0 {
+                return Instant(milliseconds: tick * Self.tickMilliseconds)
+            }
+        }
+        return Instant(milliseconds: (currentTick + Self.slotsPerLevel) * Self.tickMilliseconds)
+    }
+
+    // MARK: - Slots
+
+    private static func span(level: Int) -> Int64 {
+        var span: Int64 = 1
+        for _ in 0..<level { span *= slotsPerLevel }
+        return span
+    }
+
+    private func isStartOfSlot(level: Int) -> Bool { currentTick % Self.span(level: level) == 0 }
+
+    private func slot(level: Int, tick: Int64) -> Int {
+        level * Int(Self.slotsPerLevel) + Int(tick / Self.span(level: level) % Self.slotsPerLevel)
+    }
+
+    private mutating func grow(to index: Int) {
+        guard index >= deadlines.count else { return }
+        let missing = max(index + 1 - deadlines.count, deadlines.count)
+        deadlines.append(contentsOf: repeatElement(Self.unscheduled, count: missing))
+        next.append(contentsOf: repeatElement(-1, count: missing))
+        previous.append(contentsOf: repeatElement(-1, count: missing))
+        slots.append(contentsOf: repeatElement(-1, count: missing))
+    }
+
+    private mutating func link(_ index: Int) {
+        let distance = deadlines[index] - currentTick
+        var place = slot(level: 0, tick: deadlines[index])
+        for level in 0..<Self.levels {
+            // Strictly inside the level's turn, so that a slot never mixes this turn with the next.
+            if distance < Self.span(level: level + 1) {
+                place = slot(level: level, tick: deadlines[index])
+                break
+            }
+            if level == Self.levels - 1 {
+                place = slot(level: level, tick: currentTick + Self.span(level: Self.levels) - 1)
+            }
+        }
+        slots[index] = Int32(place)
+        previous[index] = -1
+        next[index] = heads[place]
+        if heads[place] >= 0 { previous[Int(heads[place])] = Int32(index) }
+        heads[place] = Int32(index)
+    }
+
+    private mutating func unlink(_ index: Int) {
+        let before = previous[index]
+        let after = next[index]
+        if before >= 0 { next[Int(before)] = after } else { heads[Int(slots[index])] = after }
+        if after >= 0 { previous[Int(after)] = before }
+    }
+
+    private mutating func redistribute(slot: Int) {
+        var cursor = heads[slot]
+        heads[slot] = -1
+        while cursor >= 0 {
+            let index = Int(cursor)
+            cursor = next[index]
+            link(index)
+        }
+    }
+
+    private mutating func fire(slot: Int, into fired: inout [Int]) {
+        var cursor = heads[slot]
+        heads[slot] = -1
+        while cursor >= 0 {
+            let index = Int(cursor)
+            cursor = next[index]
+            deadlines[index] = Self.unscheduled
+            count -= 1
+            fired.append(index)
+        }
+    }
+}

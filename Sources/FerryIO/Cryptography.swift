@@ -1,0 +1,40 @@
+internal import COpenSSL
+
+/// What identity and API tokens are made of. Failures of OpenSSL here mean a broken installation, not a peer's doing.
+package enum Cryptography {
+    /// `count` bytes that nobody can guess.
+    package static func random(_ count: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            buffer.initialize(repeating: 0)
+            precondition(
+                count == 0 || copenssl_random(buffer.baseAddress, count) == 1, "OpenSSL has no random numbers")
+            initialized = count
+        }
+    }
+
+    package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+        digest { copenssl_sha256(bytes, bytes.count, $0) }
+    }
+
+    package static func hmacSHA256(key: [UInt8], _ bytes: [UInt8]) -> [UInt8] {
+        digest { copenssl_hmac_sha256(key, key.count, bytes, bytes.count, $0) }
+    }
+
+    /// 32 bytes derived from `key` for the purpose that `info` names (RFC 5869, no salt).
+    package static func hkdfSHA256(key: [UInt8], info: [UInt8]) -> [UInt8] {
+        digest { copenssl_hkdf_sha256(key, key.count, [], 0, info, info.count, $0, 32) }
+    }
+
+    /// Whether both are the same, in a time that does not tell where they differ.
+    package static func isEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        left.count == right.count && copenssl_equal(left, right, left.count) == 1
+    }
+
+    private static func digest(_ body: (UnsafeMutablePointer<UInt8>?) -> Int32) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: 32) { buffer, initialized in
+            buffer.initialize(repeating: 0)
+            precondition(body(buffer.baseAddress) == 1, "OpenSSL failed")
+            initialized = 32
+        }
+    }
+}

@@ -1,0 +1,32 @@
+internal import CLinux
+internal import Synchronization
+
+/// A kernel thread. It must be joined before the process lets go of what its body uses.
+package struct OSThread: ~Copyable {
+    private let handle: UInt64
+
+    /// Starts `body` on a thread of its own. `name` is cut to 15 bytes by the kernel.
+    package init(name: String, _ body: sending @escaping () -> Void) throws(SystemError) {
+        let box = Unmanaged.passRetained(Body(body))
+        var created: UInt64 = 0
+        let result = clinux_thread_create(
+            String(name.prefix(15)),
+            { raw in
+                guard let raw else { return }
+                Unmanaged<Body>.fromOpaque(raw).takeRetainedValue().run()
+            }, box.toOpaque(), &created)
+        if result < 0 { box.release() }
+        _ = try SystemError.check("start thread \(name)", result)
+        handle = created
+    }
+
+    /// Waits for the end of the body.
+    package consuming func join() {
+        _ = clinux_thread_join(handle)
+    }
+
+    private final class Body {
+        let run: () -> Void
+        init(_ run: @escaping () -> Void) { self.run = run }
+    }
+}

@@ -1,0 +1,4 @@
+@main
+enum Ferry {
+    static func main() {}
+}
