@@ -1,4 +1,4 @@
-package import CLinux
+internal import CLinux
 
 /// An epoll instance with its event buffer. Level-triggered. One thread's own.
 package struct Poller: ~Copyable {
