@@ -1,0 +1,177 @@
+package import FerryCore
+
+/// Where a record lies. Offsets count from the start of the segment's file.
+package struct RecordLocation: Hashable, Sendable, BitwiseCopyable {
+    package var segment: UInt32
+    package var offset: UInt32
+    /// Of the whole record with its header.
+    package var length: UInt32
+
+    package init(segment: UInt32, offset: UInt32, length: UInt32) {
+        self.segment = segment
+        self.offset = offset
+        self.length = length
+    }
+}
+
+/// One message to be read for a flush.
+package struct MessageReference: Equatable, Sendable {
+    package var cid: CID
+    package var seq: Seq
+    /// Where it was accepted. When that segment has retired, the store finds the message in its tables by (cid, seq).
+    package var location: RecordLocation
+
+    package init(cid: CID, seq: Seq, location: RecordLocation) {
+        self.cid = cid
+        self.seq = seq
+        self.location = location
+    }
+}
+
+/// A shard's answer to `StoreEvent.segmentRetiring`: all that depends on the segment and on earlier ones.
+package struct SegmentRemains: Equatable, Sendable {
+    /// Devices whose row changed in the segment, as they are now.
+    package var devices: [DeviceRecord] = []
+    /// Messages of the segment that are still kept.
+    package var kept: [MessageReference] = []
+    /// Request ids answered in the segment that are still within their window.
+    package var requests: [(key: Identifier128, answer: RequestAnswer)] = []
+    /// Revoked API tokens that have not expired.
+    package var revokedTokens: [(digest: [UInt8], expiresAt: Instant)] = []
+
+    package init() {}
+
+    package static func == (left: Self, right: Self) -> Bool {
+        left.devices == right.devices && left.kept == right.kept
+            && left.requests.elementsEqual(right.requests) { $0.key == $1.key && $0.answer == $1.answer }
+            && left.revokedTokens.elementsEqual(right.revokedTokens) {
+                $0.digest == $1.digest && $0.expiresAt == $1.expiresAt
+            }
+    }
+}
+
+/// What a shard asks of the store. Nothing here is answered by waiting: answers are `StoreEvent`s.
+package enum StoreRequest: Sendable {
+    /// Appends `records`, encoded by `RecordCodec`, in one piece. Answered, after the sync, by `.committed` or `.refused`
+    /// with the same ticket; a shard's appends are answered in the order in which they were asked for.
+    case append(ticket: UInt64, records: [UInt8], highest: [(partition: Partition, seq: Seq)])
+    /// Removes table rows of messages that ended, once everything appended before by this shard is synced.
+    case forget([(cid: CID, seq: Seq)])
+    /// Answered by `.messages`, in the same order, nil for what is no longer there.
+    case read(ticket: UInt64, [MessageReference])
+    /// Answered by `.device`.
+    case load(CID)
+    /// A part of the answer to `.segmentRetiring`; the last part says so.
+    case remains(segment: UInt32, SegmentRemains, isLast: Bool)
+}
+
+/// What the store tells a shard, through the shard's mailbox.
+package enum StoreEvent: Sendable {
+    /// The records of that append lie at `offset` of `segment`, synced.
+    case committed(ticket: UInt64, segment: UInt32, offset: UInt32)
+    /// The append is not on disk and will not be after a restart either.
+    case refused(ticket: UInt64, StoreFailure)
+    case messages(ticket: UInt64, [AcceptedMessage?])
+    case device(CID, DeviceRecord?)
+    /// Send `.remains` for this segment, in as many parts as suit the shard. No append of the future lands in it.
+    case segmentRetiring(UInt32)
+    /// Segments up to this one are gone: what was kept in them is in the tables now.
+    case segmentRetired(UInt32)
+}
+
+/// Why the store could not do what it was asked.
+package struct StoreFailure: Error, Sendable, CustomStringConvertible {
+    package enum Kind: Sendable {
+        /// No room on the disk.
+        case full
+        /// The disk, or the file system, refused.
+        case disk
+        /// What is on disk is not what was written.
+        case corrupted
+        /// The folder is not ours: another version, or another gateway holds it.
+        case refused
+    }
+    package var kind: Kind
+    /// One sentence with the culprit and, where there is one, the fix.
+    package var description: String
+
+    package init(_ kind: Kind, _ description: String) {
+        self.kind = kind
+        self.description = description
+    }
+}
+
+/// The store, whichever implementation. Safe to call from any thread; calls return at once.
+package protocol MessageStore: AnyObject, Sendable {
+    /// What was found at opening; handed out once.
+    func takeRecovery() -> Recovery
+    /// Starts the store's threads. Events for shard i go to `sinks[i]`, each call a batch in order.
+    func start(sinks: [@Sendable ([StoreEvent]) -> Void]) throws
+    func submit(_ requests: [StoreRequest], from shard: Int)
+    /// Finishes what was submitted, syncs and stops the threads.
+    func close()
+}
+
+/// The state that the journal and the tables hold at opening.
+package struct Recovery: Sendable {
+    package var epoch: Epoch
+    /// Never below any time that was journalled.
+    package var lastTime: Instant
+    /// Highest `seq` of each partition, indexed by partition.
+    package var highest: [Seq]
+    /// Devices with kept messages, untold gaps or changes that are in the journal alone.
+    package var devices: [RecoveredDevice]
+    package var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)]
+    package var revokedTokens: [(digest: [UInt8], expiresAt: Instant, segment: UInt32)]
+    /// What is older is in the tables.
+    package var firstSegment: UInt32
+
+    package init(epoch: Epoch, lastTime: Instant, highest: [Seq], firstSegment: UInt32) {
+        self.epoch = epoch
+        self.lastTime = lastTime
+        self.highest = highest
+        self.firstSegment = firstSegment
+        devices = []
+        requests = []
+        revokedTokens = []
+    }
+}
+
+package struct RecoveredDevice: Equatable, Sendable {
+    package var record: DeviceRecord
+    /// In order of `seq`; all above `record.acknowledged`.
+    package var kept: [RecoveredMessage]
+    /// The first segment with a change of the record that the tables do not have; nil when the row is up to date.
+    package var firstChangedSegment: UInt32?
+
+    package init(record: DeviceRecord, kept: [RecoveredMessage], firstChangedSegment: UInt32?) {
+        self.record = record
+        self.kept = kept
+        self.firstChangedSegment = firstChangedSegment
+    }
+}
+
+/// What the RAM index needs of a kept message.
+package struct RecoveredMessage: Equatable, Sendable {
+    package var seq: Seq
+    package var expiresAt: Instant
+    package var isLiveOnly: Bool
+    package var payloadBytes: UInt32
+    package var hasOwnAlert: Bool
+    /// `.due` until a `stubSettled` covers it; nil once settled.
+    package var stub: StubNeed?
+    package var location: RecordLocation
+
+    package init(
+        seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool, stub: StubNeed?,
+        location: RecordLocation
+    ) {
+        self.seq = seq
+        self.expiresAt = expiresAt
+        self.isLiveOnly = isLiveOnly
+        self.payloadBytes = payloadBytes
+        self.hasOwnAlert = hasOwnAlert
+        self.stub = stub
+        self.location = location
+    }
+}
