@@ -1,19 +1,5 @@
 package import FerryCore
 
-/// Where a record lies. Offsets count from the start of the segment's file.
-package struct RecordLocation: Hashable, Sendable, BitwiseCopyable {
-    package var segment: UInt32
-    package var offset: UInt32
-    /// Of the whole record with its header.
-    package var length: UInt32
-
-    package init(segment: UInt32, offset: UInt32, length: UInt32) {
-        self.segment = segment
-        self.offset = offset
-        self.length = length
-    }
-}
-
 /// One message to be read for a flush.
 package struct MessageReference: Equatable, Sendable {
     package var cid: CID

@@ -1,0 +1,55 @@
+package import FerryCore
+
+/// What of a session's stream is on its way: sent and not acknowledged, at most so many entries and so many bytes.
+package struct AckWindow: Hashable, Sendable, BitwiseCopyable {
+    /// What an ack means for this session.
+    package enum Verdict: Equatable, Sendable {
+        /// Moves the acknowledged position.
+        case fresh
+        /// Says what is known already; ignored.
+        case stale
+        /// Names what was never sent: the peer is wrong, the connection ends.
+        case beyondSent
+    }
+
+    package let messageLimit: Int32
+    package let byteLimit: Int32
+    package private(set) var inFlight: Int32 = 0
+    package private(set) var inFlightBytes: Int32 = 0
+    /// Highest `seq` sent in this session; `acknowledged` before the first.
+    package private(set) var sent: Seq
+    package private(set) var acknowledged: Seq
+
+    /// Limits are at least 1.
+    package init(messageLimit: Int32, byteLimit: Int32, acknowledged: Seq) {
+        self.messageLimit = max(1, messageLimit)
+        self.byteLimit = max(1, byteLimit)
+        self.acknowledged = acknowledged
+        sent = acknowledged
+    }
+
+    /// Whether an entry of `bytes` may go now. A single one larger than the limit may go when nothing else is in flight.
+    package func hasRoom(for bytes: UInt32) -> Bool {
+        if inFlight == 0 { return true }
+        return inFlight < messageLimit && Int64(inFlightBytes) + Int64(bytes) <= Int64(byteLimit)
+    }
+
+    package mutating func didSend(_ seq: Seq, bytes: UInt32) {
+        sent = max(sent, seq)
+        inFlight += 1
+        inFlightBytes = Int32(clamping: Int64(inFlightBytes) + Int64(bytes))
+    }
+
+    package func verdict(on seq: Seq) -> Verdict {
+        if seq > sent { return .beyondSent }
+        return seq > acknowledged ? .fresh : .stale
+    }
+
+    package mutating func didAcknowledge(_ seq: Seq) { acknowledged = max(acknowledged, seq) }
+
+    /// One entry in flight has left it.
+    package mutating func release(bytes: UInt32) {
+        inFlight = max(0, inFlight - 1)
+        inFlightBytes = inFlight == 0 ? 0 : Int32(clamping: max(0, Int64(inFlightBytes) - Int64(bytes)))
+    }
+}

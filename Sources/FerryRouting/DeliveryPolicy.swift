@@ -1,0 +1,41 @@
+package import FerryCore
+
+/// The limits and times by which a device's messages are kept and its owner is woken.
+package struct DeliveryPolicy: Hashable, Sendable {
+    /// Kept messages of one device, at least 1.
+    package var messageCap = 1_000
+    /// Their payload bytes, at least 1.
+    package var byteCap = 4 * 1024 * 1024
+    /// How long a device whose connection was lost still counts as online.
+    package var reattachGrace = Duration.seconds(5)
+    /// How long after a default stub the next one waits.
+    package var stubCooldown = Duration.seconds(5)
+
+    package init() {}
+}
+
+/// Whether a device is there (`architecture`: online, or lost less than the grace ago; else offline).
+package enum Presence: Hashable, Sendable, BitwiseCopyable {
+    case offline
+    /// A live session.
+    case attached(SessionID)
+    /// The session was lost; the device is offline at this time if it has not come back.
+    case grace(until: Instant)
+
+    package var isOnline: Bool {
+        switch self {
+        case .offline: false
+        case .attached, .grace: true
+        }
+    }
+}
+
+/// Why a session ended, as far as presence is concerned.
+package enum SessionEnd: UInt8, Hashable, Sendable, CaseIterable {
+    /// The connection broke, or was closed for silence or slowness: the device may be back in a moment.
+    case lost
+    /// The app said that it goes to the background; acknowledgements still count.
+    case background
+    /// The client said good-bye.
+    case bye
+}

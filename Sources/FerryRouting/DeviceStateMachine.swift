@@ -1,0 +1,439 @@
+package import FerryCore
+
+/// What happened to a device, told to its `DeviceStateMachine`.
+package enum DeviceEvent: Hashable, Sendable {
+    /// A message is on disk. Its `seq` is above all earlier ones of the device.
+    case messageSynced(KeptMessage)
+    /// A session began. `lastSeq` is what its client has handed to the app, nil where that number does not count here.
+    case attached(SessionID, lastSeq: Seq?, window: Int32, windowBytes: Int32)
+    case detached(SessionID, SessionEnd)
+    case acknowledged(Seq)
+    /// The next entry in order went to the session's connection.
+    case sent(Seq)
+    /// The record of a dropped message is on disk.
+    case dropSynced
+    /// The record that stubs are due is on disk.
+    case dueSynced
+    /// The wake-up channel answered for the default stub, or for one message's own alert.
+    case stubAnswered(StubPlan)
+    case tokenChanged(hasToken: Bool)
+    case timePassed
+}
+
+/// A wake-up to be asked for.
+package enum StubPlan: Hashable, Sendable {
+    /// The default text, for all messages up to `upTo`; expires when the latest of them does.
+    case standard(upTo: Seq, badge: Int, expiresAt: Instant)
+    /// The message's own alert.
+    case own(KeptMessage)
+}
+
+/// What the driver must do, in order.
+package enum DeviceAction: Hashable, Sendable {
+    /// Journal that everything up to here is acknowledged.
+    case recordAcknowledged(Seq)
+    /// The message has reached this terminal state. Journal it unless it was delivered; count it; forget its table row.
+    case end(KeptMessage, DeliveryState)
+    /// Journal that stubs are due up to here; answer with `.dueSynced`.
+    case recordStubsDue(upTo: Seq)
+    /// Journal that no stub can be sent for what is kept up to here.
+    case recordNoToken(upTo: Seq)
+    case requestStub(StubPlan)
+    /// Close the older session's connection.
+    case takeOver(SessionID)
+    /// There may be something to send: see `next`.
+    case transmit
+    /// The peer acknowledged what it was never sent: close its connection.
+    case refuseAck
+}
+
+/// The owner's view of one device: is it there, what is kept for it, what is on its way, is its owner to be woken.
+///
+/// It promises:
+/// 1. every message that was synced is kept until exactly one `.end`;
+/// 2. entries are offered by `next` in order of `seq`, at most a window of them unacknowledged;
+/// 3. a message in flight in a live session is neither expired nor dropped;
+/// 4. `wasOffline` is set exactly when the device was offline while the message was kept, or a stub was asked for it;
+/// 5. a stub is asked for only while the device has no live session and, but for live-only messages, is offline; once a
+///    message, and at most one default stub at a time.
+///
+/// It does not do: I/O, journalling, encoding, knowing connections. A driver performs the actions in order.
+package struct DeviceStateMachine: Hashable, Sendable {
+    /// Shared by all devices; passed in at each event so that it costs no memory here.
+    package typealias Policy = DeliveryPolicy
+
+    package private(set) var presence = Presence.offline
+    package private(set) var log = MessageLog()
+    package private(set) var gap: Gap?
+    package private(set) var window: AckWindow
+    package private(set) var hasToken: Bool
+    /// The gap is in flight in the current session.
+    private var isGapSent = false
+    /// Drops in `gap` whose records are not on disk yet; until then the gap may not be told (P1).
+    private var unsyncedDrops: UInt32 = 0
+    /// The record that stubs are due is not on disk yet; until then none is asked for (P1).
+    private var unsyncedDue: UInt32 = 0
+    private var defaultStub = DefaultStub.idle
+    /// No message expires before this; exact after each look at all of them.
+    private var earliestExpiry = Instant.distantFuture
+
+    private enum DefaultStub: Hashable, Sendable, BitwiseCopyable {
+        case idle
+        case inFlight
+        case coolingDown(until: Instant)
+    }
+
+    package init(acknowledged: Seq, gap: Gap?, hasToken: Bool) {
+        window = AckWindow(messageLimit: 1, byteLimit: 1, acknowledged: acknowledged)
+        self.gap = gap
+        self.hasToken = hasToken
+    }
+
+    package var acknowledged: Seq { window.acknowledged }
+
+    /// Puts back a message found at opening. In order of `seq`, before any event.
+    package mutating func restore(_ message: KeptMessage) {
+        log.append(message)
+        earliestExpiry = min(earliestExpiry, message.expiresAt)
+    }
+
+    /// After the last `restore`: the device counts as lost at `now`, so that what is due waits for the grace.
+    package mutating func finishRestoring(now: Instant, policy: Policy) {
+        presence = .grace(until: now + policy.reattachGrace)
+    }
+
+    /// Handles one event. Actions are appended in the order in which they must be performed.
+    package mutating func handle(
+        _ event: DeviceEvent, now: Instant, policy: Policy, actions: inout [DeviceAction]
+    ) {
+        switch event {
+        case .messageSynced(let message): keep(message, now: now, policy: policy, actions: &actions)
+        case .attached(let session, let lastSeq, let limit, let bytes):
+            attach(session, lastSeq: lastSeq, limit: limit, bytes: bytes, now: now, actions: &actions)
+        case .detached(let session, let end): detach(session, end, now: now, policy: policy, actions: &actions)
+        case .acknowledged(let seq): acknowledge(seq, actions: &actions)
+        case .sent(let seq): didSend(seq)
+        case .dropSynced:
+            unsyncedDrops -= unsyncedDrops > 0 ? 1 : 0
+            if case .attached = presence { actions.append(.transmit) }
+        case .dueSynced:
+            unsyncedDue -= unsyncedDue > 0 ? 1 : 0
+            requestDueStubs(now: now, actions: &actions)
+        case .stubAnswered(let plan): stubAnswered(plan, now: now, policy: policy)
+        case .tokenChanged(let has): hasToken = has
+        case .timePassed: timePassed(now: now, policy: policy, actions: &actions)
+        }
+    }
+
+    /// When `.timePassed` is wanted next, if at all.
+    package var deadline: Instant? {
+        var earliest = Instant.distantFuture
+        if case .grace(let until) = presence { earliest = until }
+        if case .coolingDown(let until) = defaultStub { earliest = min(earliest, until) }
+        if !log.isEmpty { earliest = min(earliest, earliestExpiry) }
+        return earliest == .distantFuture ? nil : earliest
+    }
+
+    /// Whether nothing here differs from what `init` makes of the device's record.
+    package var isAtRest: Bool {
+        presence == .offline && log.isEmpty && unsyncedDrops == 0 && unsyncedDue == 0 && defaultStub == .idle
+    }
+
+    // MARK: - Sending
+
+    /// What stands next in the stream.
+    package enum Entry: Hashable, Sendable {
+        case message(KeptMessage)
+        case gap(Gap)
+    }
+
+    /// The next entry that may go to the session now; nil when there is none, no session, or no room in the window.
+    package func next(now: Instant) -> Entry? { next(after: window.sent, ahead: 0, aheadBytes: 0) }
+
+    /// The messages that follow, for one read of the store: at most `count`, at most `bytes` after the first, none behind an
+    /// untold gap, and only what the window has room for.
+    package func upcoming(count: Int, bytes: Int) -> [KeptMessage] {
+        var found: [KeptMessage] = []
+        var cursor = window.sent
+        var total = 0
+        while found.count < count, case .message(let message)? = next(after: cursor, ahead: found.count, aheadBytes: total) {
+            if !found.isEmpty && total + Int(message.payloadBytes) > bytes { break }
+            found.append(message)
+            total += Int(message.payloadBytes)
+            cursor = message.seq
+        }
+        return found
+    }
+
+    private func next(after seq: Seq, ahead: Int, aheadBytes: Int) -> Entry? {
+        guard case .attached = presence else { return nil }
+        let index = log.firstIndex(after: seq)
+        let message = index < log.count ? log[index] : nil
+        let bytes = message?.payloadBytes ?? 0
+        if Int(window.inFlight) + ahead > 0 {
+            guard Int(window.inFlight) + ahead < Int(window.messageLimit) else { return nil }
+            guard Int(window.inFlightBytes) + aheadBytes + Int(bytes) <= Int(window.byteLimit) else { return nil }
+        }
+        if let gap, gap.upTo > seq, message.map({ gap.upTo < $0.seq }) ?? true {
+            return unsyncedDrops == 0 ? .gap(gap) : nil
+        }
+        return message.map { .message($0) }
+    }
+
+    private mutating func didSend(_ seq: Seq) {
+        if let gap, gap.upTo == seq {
+            isGapSent = true
+            window.didSend(seq, bytes: 0)
+            return
+        }
+        let index = log.firstIndex(after: window.sent)
+        guard index < log.count, log[index].seq == seq else { return }
+        window.didSend(seq, bytes: log[index].payloadBytes)
+    }
+
+    // MARK: - Keeping
+
+    private mutating func keep(
+        _ message: KeptMessage, now: Instant, policy: Policy, actions: inout [DeviceAction]
+    ) {
+        var message = message
+        message.wasOffline = !presence.isOnline
+        if case .attached = presence {
+            if message.stub != .notWanted { message.stub = .none }
+        } else if message.isLiveOnly {
+            endLiveOnly(message, actions: &actions)
+            return
+        }
+        log.append(message)
+        if !message.isLiveOnly { earliestExpiry = min(earliestExpiry, message.expiresAt) }
+        enforceCap(policy, actions: &actions)
+        switch presence {
+        case .attached: actions.append(.transmit)
+        case .grace: break
+        case .offline:
+            if message.stub == .none { markDue(actions: &actions) }
+            // While a default stub is out or cooling down, only an own alert has something to ask for.
+            if message.hasOwnAlert || defaultStub == .idle { requestDueStubs(now: now, actions: &actions) }
+        }
+    }
+
+    /// Live only and no live session: over at once; its own alert, if it has one, goes out for the moment.
+    private mutating func endLiveOnly(_ message: KeptMessage, actions: inout [DeviceAction]) {
+        if message.hasOwnAlert && hasToken && message.stub != .settled { actions.append(.requestStub(.own(message))) }
+        actions.append(.end(message, .expired))
+    }
+
+    private mutating func enforceCap(_ policy: Policy, actions: inout [DeviceAction]) {
+        while log.count > max(1, policy.messageCap) || (log.bytes > policy.byteCap && log.count > 1) {
+            let oldestUnsent = firstDroppable
+            // The newest stays: what was just accepted is not what the cap is there to drop.
+            guard oldestUnsent < log.count - 1 else { return }
+            drop(at: oldestUnsent, .overflowed, actions: &actions)
+        }
+    }
+
+    /// The first message that is not in flight in a live session.
+    private var firstDroppable: Int {
+        guard case .attached = presence else { return 0 }
+        return log.firstIndex(after: window.sent)
+    }
+
+    private mutating func drop(at index: Int, _ state: DeliveryState, actions: inout [DeviceAction]) {
+        let message = log.remove(at: index)
+        actions.append(.end(message, state))
+        guard !message.isLiveOnly else { return }
+        if isGapSent {
+            // The gap that is on its way is told again, larger: its place in the window goes to the new telling.
+            isGapSent = false
+            window.release(bytes: 0)
+        }
+        var told = gap ?? Gap(upTo: message.seq)
+        told.add(message.seq, state)
+        gap = told
+        unsyncedDrops = unsyncedDrops == .max ? .max : unsyncedDrops + 1
+    }
+
+    // MARK: - Presence
+
+    private mutating func attach(
+        _ session: SessionID, lastSeq: Seq?, limit: Int32, bytes: Int32, now: Instant, actions: inout [DeviceAction]
+    ) {
+        if case .attached(let older) = presence {
+            endSession(actions: &actions)
+            if older != session { actions.append(.takeOver(older)) }
+        }
+        // What the app has is delivered, before anything of it could expire.
+        if let lastSeq { settleAcknowledged(lastSeq, actions: &actions) }
+        window = AckWindow(messageLimit: limit, byteLimit: bytes, acknowledged: window.acknowledged)
+        isGapSent = false
+        presence = .attached(session)
+        findEarliestExpiry()
+        expire(now: now, actions: &actions)
+        actions.append(.transmit)
+    }
+
+    private mutating func detach(
+        _ session: SessionID, _ end: SessionEnd, now: Instant, policy: Policy, actions: inout [DeviceAction]
+    ) {
+        guard presence == .attached(session) else { return }
+        endSession(actions: &actions)
+        switch end {
+        case .lost:
+            presence = .grace(until: now + policy.reattachGrace)
+            rewind()
+        case .bye:
+            becomeOffline(now: now, actions: &actions)
+            rewind()
+        case .background:
+            // The connection stays and its acks count, so the window keeps what was sent.
+            becomeOffline(now: now, actions: &actions)
+        }
+    }
+
+    /// Live-only messages end with their session.
+    private mutating func endSession(actions: inout [DeviceAction]) {
+        var index = 0
+        while index < log.count {
+            if log[index].isLiveOnly {
+                endLiveOnly(log.remove(at: index), actions: &actions)
+            } else {
+                index += 1
+            }
+        }
+    }
+
+    /// The send cursor goes back to the ack cursor.
+    private mutating func rewind() {
+        window = AckWindow(
+            messageLimit: window.messageLimit, byteLimit: window.byteLimit, acknowledged: window.acknowledged)
+        isGapSent = false
+        findEarliestExpiry()
+    }
+
+    private mutating func becomeOffline(now: Instant, actions: inout [DeviceAction]) {
+        presence = .offline
+        for index in 0..<log.count { log[index].wasOffline = true }
+        findEarliestExpiry()
+        expire(now: now, actions: &actions)
+        markDue(actions: &actions)
+        requestDueStubs(now: now, actions: &actions)
+    }
+
+    // MARK: - Acknowledgement
+
+    private mutating func acknowledge(_ seq: Seq, actions: inout [DeviceAction]) {
+        switch window.verdict(on: seq) {
+        case .fresh:
+            settleAcknowledged(seq, actions: &actions)
+            if case .attached = presence { actions.append(.transmit) }
+        case .stale: break
+        case .beyondSent: actions.append(.refuseAck)
+        }
+    }
+
+    private mutating func settleAcknowledged(_ seq: Seq, actions: inout [DeviceAction]) {
+        guard seq > window.acknowledged else { return }
+        if let told = gap, told.upTo <= seq {
+            gap = nil
+            if isGapSent { window.release(bytes: 0) }
+            isGapSent = false
+        }
+        while let first = log.first, first.seq <= seq, let message = log.removeFirst() {
+            if message.seq <= window.sent { window.release(bytes: message.payloadBytes) }
+            actions.append(.end(message, .delivered))
+        }
+        window.didAcknowledge(seq)
+        actions.append(.recordAcknowledged(seq))
+    }
+
+    // MARK: - Time
+
+    private mutating func timePassed(now: Instant, policy: Policy, actions: inout [DeviceAction]) {
+        expire(now: now, actions: &actions)
+        if case .grace(let until) = presence, until <= now { becomeOffline(now: now, actions: &actions) }
+        if case .coolingDown(let until) = defaultStub, until <= now {
+            defaultStub = .idle
+            requestDueStubs(now: now, actions: &actions)
+        }
+    }
+
+    private mutating func expire(now: Instant, actions: inout [DeviceAction]) {
+        guard earliestExpiry <= now else { return }
+        var index = firstDroppable
+        while index < log.count {
+            if !log[index].isLiveOnly && log[index].expiresAt <= now {
+                drop(at: index, .expired, actions: &actions)
+            } else {
+                index += 1
+            }
+        }
+        findEarliestExpiry()
+        if case .attached = presence { actions.append(.transmit) }
+    }
+
+    /// What is in flight has no expiry; it gets it back when its session ends.
+    private mutating func findEarliestExpiry() {
+        earliestExpiry = .distantFuture
+        for index in firstDroppable..<max(firstDroppable, log.count) where !log[index].isLiveOnly {
+            earliestExpiry = min(earliestExpiry, log[index].expiresAt)
+        }
+    }
+
+    // MARK: - Stubs
+
+    /// Every message that has had no stub gets one due, or the note that there is no token.
+    private mutating func markDue(actions: inout [DeviceAction]) {
+        var last: Seq?
+        for index in 0..<log.count {
+            switch log[index].stub {
+            case .none: log[index].stub = hasToken ? .due : .noToken
+            case .noToken where hasToken: log[index].stub = .due
+            case .due, .requested, .settled, .noToken, .notWanted: continue
+            }
+            last = log[index].seq
+        }
+        guard let last else { return }
+        if hasToken {
+            unsyncedDue = unsyncedDue == .max ? .max : unsyncedDue + 1
+            actions.append(.recordStubsDue(upTo: last))
+        } else {
+            actions.append(.recordNoToken(upTo: last))
+        }
+    }
+
+    private mutating func requestDueStubs(now: Instant, actions: inout [DeviceAction]) {
+        guard presence == .offline, unsyncedDue == 0, hasToken else { return }
+        var standard: (upTo: Seq, expiresAt: Instant)?
+        for index in 0..<log.count where log[index].stub == .due {
+            let message = log[index]
+            if message.hasOwnAlert {
+                log[index].stub = .requested
+                log[index].wasOffline = true
+                actions.append(.requestStub(.own(message)))
+            } else if defaultStub == .idle {
+                log[index].stub = .requested
+                log[index].wasOffline = true
+                standard = (message.seq, max(standard?.expiresAt ?? message.expiresAt, message.expiresAt))
+            }
+        }
+        guard let standard else { return }
+        defaultStub = .inFlight
+        actions.append(
+            .requestStub(.standard(upTo: standard.upTo, badge: log.count, expiresAt: standard.expiresAt)))
+    }
+
+    private mutating func stubAnswered(_ plan: StubPlan, now: Instant, policy: Policy) {
+        switch plan {
+        case .own(let message):
+            let index = log.firstIndex(after: Seq(message.seq.rawValue &- 1))
+            guard index < log.count, log[index].seq == message.seq else { return }
+            log[index].stub = .settled
+        case .standard(let upTo, _, _):
+            for index in 0..<log.firstIndex(after: upTo)
+            where log[index].stub == .requested && !log[index].hasOwnAlert {
+                log[index].stub = .settled
+            }
+            defaultStub = .coolingDown(until: now + policy.stubCooldown)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+package import FerryCore
+
+/// What the RAM index holds of a message that is not acknowledged yet: 40 bytes, and the payload stays on disk.
+package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
+    /// How far the wake-up for this message has come.
+    package enum Stub: UInt8, Sendable, BitwiseCopyable, CaseIterable {
+        /// None is due: the device was online.
+        case none
+        /// To be asked for as soon as the device is offline and the cool-down allows.
+        case due
+        /// Asked for and not answered yet.
+        case requested
+        /// Answered, well or badly.
+        case settled
+        /// The device has no token.
+        case noToken
+        /// Live only, without an alert of its own.
+        case notWanted
+    }
+
+    package let seq: Seq
+    package let expiresAt: Instant
+    package let location: RecordLocation
+    package let payloadBytes: UInt32
+    /// Expires with the session instead of with a time.
+    package let isLiveOnly: Bool
+    package let hasOwnAlert: Bool
+    /// The device was offline, or a stub was asked for, between acceptance and now (P4).
+    package var wasOffline: Bool
+    package var stub: Stub
+
+    package init(
+        seq: Seq, expiresAt: Instant, location: RecordLocation, payloadBytes: UInt32, isLiveOnly: Bool, hasOwnAlert: Bool,
+        wasOffline: Bool, stub: Stub
+    ) {
+        self.seq = seq
+        self.expiresAt = expiresAt
+        self.location = location
+        self.payloadBytes = payloadBytes
+        self.isLiveOnly = isLiveOnly
+        self.hasOwnAlert = hasOwnAlert
+        self.wasOffline = wasOffline
+        self.stub = stub
+    }
+}

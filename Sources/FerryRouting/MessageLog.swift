@@ -1,0 +1,67 @@
+package import FerryCore
+
+/// A device's kept messages in order of `seq`. Messages leave at the front with an ack, in the middle by expiry.
+package struct MessageLog: Hashable, Sendable {
+    /// The live messages start at `head`; what is before it has left and is cut off in bulk.
+    private var storage: ContiguousArray<KeptMessage> = []
+    private var head = 0
+    /// Payload bytes of all messages.
+    package private(set) var bytes = 0
+
+    package init() {}
+
+    package var count: Int { storage.count - head }
+    package var isEmpty: Bool { count == 0 }
+    package var first: KeptMessage? { isEmpty ? nil : storage[head] }
+    package var last: KeptMessage? { storage.last }
+
+    package subscript(index: Int) -> KeptMessage {
+        get { storage[head + index] }
+        set { storage[head + index] = newValue }
+    }
+
+    /// `message.seq` is above all others here.
+    package mutating func append(_ message: KeptMessage) {
+        storage.append(message)
+        bytes += Int(message.payloadBytes)
+    }
+
+    package mutating func removeFirst() -> KeptMessage? {
+        guard !isEmpty else { return nil }
+        let message = storage[head]
+        head += 1
+        bytes -= Int(message.payloadBytes)
+        if head == storage.count {
+            // An idle device owns no memory here.
+            storage = []
+            head = 0
+        } else if head >= 64 && head * 2 >= storage.count {
+            storage.removeFirst(head)
+            head = 0
+        }
+        return message
+    }
+
+    package mutating func remove(at index: Int) -> KeptMessage {
+        let message = storage.remove(at: head + index)
+        bytes -= Int(message.payloadBytes)
+        return message
+    }
+
+    /// Index of the first message above `seq`; `count` when there is none.
+    package func firstIndex(after seq: Seq) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle].seq > seq { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+
+    package static func == (left: Self, right: Self) -> Bool {
+        left.storage[left.head...] == right.storage[right.head...]
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(storage[head...]) }
+}
