@@ -1,0 +1,164 @@
+package import FerryCore
+
+/// What happened on a connection after its login.
+package enum SessionEvent: Hashable, Sendable {
+    /// Any bytes came, before their frames are told.
+    case bytesReceived
+    case pingReceived
+    case pongReceived
+    /// An ack that moved the device's stream on; `isEmpty` when nothing is in flight any more.
+    case acknowledged(isEmpty: Bool)
+    case backgroundReceived
+    case foregroundReceived(lastSeq: Seq)
+    case byeReceived
+    case tokenReceived
+    /// A frame that this state does not allow.
+    case unexpectedFrameReceived
+    /// An entry that wants an ack was handed to the connection.
+    case entrySent
+    /// Unsent bytes passed the high-water mark, or fell below it.
+    case outputBlocked(Bool)
+    /// A newer session of the device took over.
+    case takenOver
+    case timePassed
+    /// The socket broke or the peer closed it.
+    case connectionLost
+}
+
+/// What the driver must do, in order.
+package enum SessionAction: Hashable, Sendable {
+    case sendPing
+    case sendPong
+    /// Save the device token.
+    case saveToken
+    /// Start a new session of the device on this connection.
+    case startSession(lastSeq: Seq)
+    /// Tell the device's owner that the session is over.
+    case endSession(SessionEnding)
+    /// Send the close frame, then close.
+    case close(SessionCloseReason)
+    /// Close without a word.
+    case disconnect
+}
+
+/// How a session ends, for presence.
+package enum SessionEnding: UInt8, Hashable, Sendable, CaseIterable {
+    case lost
+    case background
+    case bye
+}
+
+/// Why the gateway closes a connection; each has its close code on the wire.
+package enum SessionCloseReason: UInt8, Hashable, Sendable, CaseIterable {
+    case keepAliveExpired
+    case ackDeadlineExpired
+    case nothingAcknowledged
+    case tooSlow
+    case takenOver
+    case protocolError
+}
+
+/// One connection after login: in the foreground, in the background, or closed.
+///
+/// It promises: a session that started ends exactly once; after `.close` or `.disconnect` there is no further action; in the
+/// background nothing is waited for but a sign of life.
+/// It does not know messages, windows or bytes: those are the device's (`FerryRouting`) and the codec's.
+///
+/// - foreground → background on `background`; → closed on bye, loss, silence, slowness, takeover, a wrong frame
+/// - background → foreground on `foreground`; → closed on bye, loss, silence, a wrong frame
+/// - closed: stays
+package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
+    package enum State: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable {
+        case foreground
+        case background
+        case closed
+    }
+
+    package private(set) var state = State.foreground
+    private var keepAlive: KeepAlive
+    private let slowDeadline: Int64
+    private var blockedSince = Instant.distantFuture
+
+    /// A session begins in the foreground.
+    package init(keepAlive interval: Duration, policy: SessionPolicy, now: Instant) {
+        keepAlive = KeepAlive(interval: interval, policy: policy, now: now)
+        slowDeadline = max(1, policy.slowDeadline.inMilliseconds)
+    }
+
+    /// When `.timePassed` is wanted next.
+    package var deadline: Instant {
+        guard state != .closed else { return .distantFuture }
+        return min(keepAlive.deadline, blockedSince + .milliseconds(slowDeadline))
+    }
+
+    /// Handles one event; at most three actions, appended in order.
+    package mutating func handle(_ event: SessionEvent, now: Instant, actions: inout [SessionAction]) {
+        guard state != .closed else { return }
+        switch event {
+        case .bytesReceived: keepAlive.heard(now: now)
+        case .pingReceived: actions.append(.sendPong)
+        case .pongReceived: break
+        case .acknowledged(let isEmpty):
+            if state == .foreground { keepAlive.progressed(isEmpty: isEmpty, now: now) }
+        case .entrySent:
+            if state == .foreground { keepAlive.sent(now: now) }
+        case .backgroundReceived: enterBackground(&actions)
+        case .foregroundReceived(let lastSeq): enterForeground(lastSeq, &actions)
+        case .tokenReceived: actions.append(.saveToken)
+        case .outputBlocked(let isBlocked): outputBlocked(isBlocked, now: now)
+        case .byeReceived: end(.bye, with: .disconnect, &actions)
+        case .connectionLost: end(.lost, with: .disconnect, &actions)
+        case .unexpectedFrameReceived: end(.lost, with: .close(.protocolError), &actions)
+        case .takenOver:
+            // The newer session has the device already: nothing to tell its owner.
+            state = .closed
+            actions.append(.close(.takenOver))
+        case .timePassed: timePassed(now: now, &actions)
+        }
+    }
+
+    private mutating func enterBackground(_ actions: inout [SessionAction]) {
+        // Said twice, it is still the background.
+        guard state == .foreground else { return }
+        state = .background
+        keepAlive.stopWaiting()
+        actions.append(.endSession(.background))
+    }
+
+    private mutating func enterForeground(_ lastSeq: Seq, _ actions: inout [SessionAction]) {
+        guard state == .background else {
+            end(.lost, with: .close(.protocolError), &actions)
+            return
+        }
+        state = .foreground
+        actions.append(.startSession(lastSeq: lastSeq))
+    }
+
+    private mutating func outputBlocked(_ isBlocked: Bool, now: Instant) {
+        if !isBlocked {
+            blockedSince = .distantFuture
+        } else if blockedSince == .distantFuture {
+            blockedSince = now
+        }
+    }
+
+    private mutating func timePassed(now: Instant, _ actions: inout [SessionAction]) {
+        if now >= blockedSince + .milliseconds(slowDeadline) {
+            end(.lost, with: .close(.tooSlow), &actions)
+            return
+        }
+        switch keepAlive.check(now: now) {
+        case .fine: break
+        case .probe: actions.append(.sendPing)
+        case .keepAliveExpired: end(.lost, with: .close(.keepAliveExpired), &actions)
+        case .ackDeadlineExpired: end(.lost, with: .close(.ackDeadlineExpired), &actions)
+        case .nothingAcknowledged: end(.lost, with: .close(.nothingAcknowledged), &actions)
+        }
+    }
+
+    private mutating func end(_ ending: SessionEnding, with last: SessionAction, _ actions: inout [SessionAction]) {
+        if state == .foreground { actions.append(.endSession(ending)) }
+        state = .closed
+        actions.append(last)
+    }
+}
