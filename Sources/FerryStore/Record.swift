@@ -100,8 +100,8 @@ package struct AcceptedMessage: Equatable, Sendable {
     package var isLiveOnly: Bool { expiresAt == acceptedAt }
 
     package init(
-        cid: CID, seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant, stub: StubNeed,
-        wasOnline: Bool, request: RequestKey?, alert: OwnAlert?, payload: [UInt8]
+        cid: CID, seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant,
+        stub: StubNeed, wasOnline: Bool, request: RequestKey?, alert: OwnAlert?, payload: [UInt8]
     ) {
         self.cid = cid
         self.seq = seq

@@ -1,0 +1,56 @@
+internal import FerryCore
+internal import FerryStore
+
+/// Values for the tests of this module.
+enum Sample {
+    static func cid(_ number: UInt64) -> CID { CID(Identifier128(high: 0xc1d, low: number)) }
+
+    static func message(
+        _ device: UInt64, seq: UInt64, payload: Int = 20, at: Int64 = 1_000, ttl: Int64 = 60_000,
+        stub: StubNeed = .due, request: RequestKey? = nil, alert: OwnAlert? = nil
+    ) -> AcceptedMessage {
+        AcceptedMessage(
+            cid: cid(device), seq: Seq(seq), messageID: MessageID(Identifier128(high: device, low: seq)),
+            taskID: TaskID(Identifier128(high: 9, low: seq), monthDay: 1231, kind: .single),
+            acceptedAt: Instant(milliseconds: at), expiresAt: Instant(milliseconds: at + ttl), stub: stub,
+            wasOnline: stub == .none, request: request, alert: alert,
+            payload: (0..<payload).map { UInt8(truncatingIfNeeded: $0 &+ Int(seq)) })
+    }
+
+    static func registration(_ device: UInt64, at: Int64 = 500) -> DeviceRegistration? {
+        AppID("app-1").map {
+            DeviceRegistration(app: $0, cid: cid(device), generation: 3, at: Instant(milliseconds: at))
+        }
+    }
+
+    static func token(_ fill: UInt8) -> PushToken? {
+        PushToken(environment: .production, bytes: [UInt8](repeating: fill, count: 32))
+    }
+
+    /// At least one of every kind, with and without their optional parts.
+    static let records: [Record] = {
+        let request = RequestKey(key: Identifier128(high: 5, low: 6), content: Identifier128(high: 7, low: 8))
+        let alert = OwnAlert(body: Array("{}".utf8), collapseID: "wöchentlich", isBackground: false)
+        let silent = OwnAlert(body: Array("{\"aps\":{}}".utf8), collapseID: nil, isBackground: true)
+        var records: [Record] = [
+            .pushTokenChanged(cid: cid(1), token: token(0xab), at: Instant(milliseconds: 77)),
+            .pushTokenChanged(cid: cid(1), token: nil, at: Instant(milliseconds: -77)),
+            .deviceSeen(cid: cid(2), at: .distantFuture),
+            .messageAccepted(message(1, seq: 1)),
+            .messageAccepted(message(1, seq: .max, payload: 0, ttl: 0, stub: .notWanted)),
+            .messageAccepted(message(1, seq: 300, payload: 300, stub: .none, request: request, alert: alert)),
+            .messageAccepted(message(1, seq: 301, stub: .noToken, alert: silent)),
+            .acknowledged(cid: cid(1), upTo: Seq(7)),
+            .stubDue(cid: cid(1), upTo: Seq(1 << 40)),
+            .apiTokenRevoked(digest: [UInt8](repeating: 9, count: 32), expiresAt: .distantPast),
+        ]
+        if let registration = registration(1) { records.append(.deviceRegistered(registration)) }
+        for state in DeliveryState.allCases where state.isTerminal && state != .delivered {
+            records.append(.settled(cid: cid(3), seq: Seq(4), state: state))
+        }
+        for outcome in StubOutcome.allCases {
+            records.append(.stubSettled(cid: cid(3), upTo: Seq(4), outcome: outcome))
+        }
+        return records
+    }()
+}
