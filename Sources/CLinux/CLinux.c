@@ -44,6 +44,10 @@ static int control(int epoll, int operation, int fd, uint32_t flags, uint64_t to
 int clinux_epoll_add(int epoll, int fd, uint32_t flags, uint64_t token) {
     return control(epoll, EPOLL_CTL_ADD, fd, flags, token);
 }
+int clinux_epoll_add_exclusive(int epoll, int fd, uint64_t token) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.u64 = token};
+    ANSWER(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+}
 int clinux_epoll_modify(int epoll, int fd, uint32_t flags, uint64_t token) {
     return control(epoll, EPOLL_CTL_MOD, fd, flags, token);
 }
@@ -228,6 +232,7 @@ int clinux_sync_directory(const char *path) {
     return result;
 }
 
+long clinux_write(int fd, const void *bytes, size_t count) { ANSWER(write(fd, bytes, count)); }
 long clinux_pwrite(int fd, const void *bytes, size_t count, int64_t offset) {
     ANSWER(pwrite(fd, bytes, count, offset));
 }

@@ -28,6 +28,11 @@ package struct Poller: ~Copyable {
         _ = try SystemError.check("watch a descriptor", clinux_epoll_add(epoll, descriptor, interest.rawValue, token))
     }
 
+    /// Watches a listener that other threads watch too: a connection wakes one of them.
+    package func addShared(_ descriptor: Int32, token: UInt64) throws(SystemError) {
+        _ = try SystemError.check("watch a listener", clinux_epoll_add_exclusive(epoll, descriptor, token))
+    }
+
     package func modify(_ descriptor: Int32, _ interest: Interest, token: UInt64) throws(SystemError) {
         _ = try SystemError.check("watch a descriptor", clinux_epoll_modify(epoll, descriptor, interest.rawValue, token))
     }

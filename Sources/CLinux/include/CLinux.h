@@ -16,6 +16,8 @@ struct clinux_event {
 int clinux_epoll_create(void);
 // Interest is level-triggered; `flags` is a set of CLINUX_READABLE and CLINUX_WRITABLE.
 int clinux_epoll_add(int epoll, int fd, uint32_t flags, uint64_t token);
+// The same for a descriptor that several instances watch: one event wakes one of them.
+int clinux_epoll_add_exclusive(int epoll, int fd, uint64_t token);
 int clinux_epoll_modify(int epoll, int fd, uint32_t flags, uint64_t token);
 int clinux_epoll_remove(int epoll, int fd);
 // Waits at most `timeout_ms` (-1 for ever). EINTR counts as no event.
@@ -64,6 +66,7 @@ int clinux_lock_exclusive(int fd);
 int clinux_fallocate(int fd, int64_t length);
 int clinux_fdatasync(int fd);
 int clinux_sync_directory(const char *path);
+long clinux_write(int fd, const void *bytes, size_t count);
 long clinux_pwrite(int fd, const void *bytes, size_t count, int64_t offset);
 long clinux_pread(int fd, void *buffer, size_t count, int64_t offset);
 int64_t clinux_file_size(int fd);
