@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -206,6 +207,15 @@ static int64_t milliseconds(clockid_t clock) {
 
 int64_t clinux_wall_milliseconds(void) { return milliseconds(CLOCK_REALTIME); }
 int64_t clinux_boot_milliseconds(void) { return milliseconds(CLOCK_BOOTTIME); }
+
+void clinux_format_time(int64_t milliseconds, char *out, size_t capacity) {
+    time_t seconds = (time_t)(milliseconds / 1000);
+    struct tm parts;
+    gmtime_r(&seconds, &parts);
+    char date[24];
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(out, capacity, "%s.%03dZ", date, (int)(milliseconds % 1000));
+}
 
 void clinux_cpu_microseconds(int64_t *user, int64_t *system) {
     struct rusage usage;

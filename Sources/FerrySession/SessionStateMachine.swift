@@ -11,7 +11,6 @@ package enum SessionEvent: Hashable, Sendable {
     case backgroundReceived
     case foregroundReceived(lastSeq: Seq)
     case byeReceived
-    case tokenReceived
     /// A frame that this state does not allow.
     case unexpectedFrameReceived
     /// An entry that wants an ack was handed to the connection.
@@ -29,8 +28,6 @@ package enum SessionEvent: Hashable, Sendable {
 package enum SessionAction: Hashable, Sendable {
     case sendPing
     case sendPong
-    /// Save the device token.
-    case saveToken
     /// Start a new session of the device on this connection.
     case startSession(lastSeq: Seq)
     /// Tell the device's owner that the session is over.
@@ -104,7 +101,6 @@ package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
             if state == .foreground { keepAlive.sent(now: now) }
         case .backgroundReceived: enterBackground(&actions)
         case .foregroundReceived(let lastSeq): enterForeground(lastSeq, &actions)
-        case .tokenReceived: actions.append(.saveToken)
         case .outputBlocked(let isBlocked): outputBlocked(isBlocked, now: now)
         case .byeReceived: end(.bye, with: .disconnect, &actions)
         case .connectionLost: end(.lost, with: .disconnect, &actions)
@@ -161,4 +157,13 @@ package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
         state = .closed
         actions.append(last)
     }
+}
+
+extension SessionStateMachine {
+    /// A connection that has no session and will have none: what a slot holds before its welcome.
+    package static let closed: SessionStateMachine = {
+        var machine = SessionStateMachine(keepAlive: .seconds(1), policy: SessionPolicy(), now: .distantPast)
+        machine.state = .closed
+        return machine
+    }()
 }

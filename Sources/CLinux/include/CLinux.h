@@ -56,6 +56,8 @@ long clinux_raise_descriptor_limit(void);
 // Milliseconds: wall clock, and the clock that also counts while the machine sleeps.
 int64_t clinux_wall_milliseconds(void);
 int64_t clinux_boot_milliseconds(void);
+// RFC 3339 text of a wall clock time, UTC.
+void clinux_format_time(int64_t milliseconds, char *out, size_t capacity);
 // CPU time of the process, user and system, in microseconds.
 void clinux_cpu_microseconds(int64_t *user, int64_t *system);
 

@@ -1,0 +1,36 @@
+package import FerryCore
+
+/// A customer's application: who its backend and its devices are, and how APNs knows it.
+package struct App: Sendable, Equatable {
+    package let id: AppID
+    /// Names the app to `/auth`.
+    package let key: String
+    /// What devices register with.
+    package let secret: String
+    /// What the backend proves itself with.
+    package let masterSecret: String
+    package let name: String?
+    /// `apns-topic`, the bundle id. The app id where the operator named none.
+    package let topic: String
+
+    package init(id: AppID, key: String, secret: String, masterSecret: String, name: String?, topic: String?) {
+        self.id = id
+        self.key = key
+        self.secret = secret
+        self.masterSecret = masterSecret
+        self.name = name
+        self.topic = topic ?? id.text
+    }
+}
+
+/// The apps of this gateway.
+package struct AppRegistry: Sendable {
+    private let apps: [AppID: App]
+
+    package init(_ apps: [App]) {
+        self.apps = Dictionary(apps.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    package subscript(id: AppID) -> App? { apps[id] }
+    package var all: [App] { apps.values.sorted { $0.id.text < $1.id.text } }
+}

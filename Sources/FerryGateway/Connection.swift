@@ -1,0 +1,67 @@
+internal import FerryCore
+internal import FerryIO
+internal import FerrySession
+
+/// One socket, as a trivial value in a shard's slab.
+struct Connection: BitwiseCopyable {
+    enum Kind: UInt8, BitwiseCopyable {
+        case free
+        /// A device before its welcome; its handshake is beside the slab.
+        case handshake
+        case device
+        /// A backend; its decoder and open answers are beside the slab.
+        case http
+    }
+
+    var kind = Kind.free
+    /// Counts the lives of this slot, so that an event of a former life is known for what it is.
+    var generation: UInt32 = 0
+    var transport = Transport(descriptor: -1)
+    var peer = SocketAddress(address: 0, port: 0)
+    /// What came of a frame that is not whole yet.
+    var input = ByteBuffer()
+    /// What the kernel has not taken yet.
+    var output = ByteBuffer()
+    /// In the list of connections to flush at the end of the tick.
+    var isDirty = false
+    /// To be closed once the output had its chance.
+    var isClosing = false
+    /// Nothing is read for now: its answers wait (backends that pipeline without reading).
+    var isReadPaused = false
+    /// The wheel's deadline; it may fire early, never late.
+    var armedAt = Instant.distantFuture
+    /// Devices: index in the device table, -1 when the session is no longer this connection's.
+    var device: Int32 = -1
+    var sessionID = SessionID(rawValue: 0)
+    var session = SessionStateMachine.closed
+    /// Devices: the window that the welcome granted, in messages.
+    var window: Int32 = 1
+    /// Devices: the log is not read on until the output is below the high-water mark.
+    var isStreamHeld = false
+    /// Backends: since when nothing moved.
+    var quietSince = Instant.distantPast
+}
+
+/// The transport stage: what of a connection depends on how its bytes travel. Plain TCP wants to read always, and to write
+/// while bytes are unsent; TLS will have its own reasons for either.
+struct Transport: BitwiseCopyable {
+    let descriptor: Int32
+    private(set) var wantsWrite = false
+
+    init(descriptor: Int32) { self.descriptor = descriptor }
+
+    mutating func receive(into buffer: UnsafeMutableRawBufferPointer) -> Socket.Transfer {
+        Socket.receive(descriptor, into: buffer)
+    }
+
+    /// One send. Afterwards `wantsWrite` says whether the poller must tell when there is room again.
+    mutating func send(_ bytes: UnsafeRawBufferPointer) -> Socket.Transfer {
+        let result = Socket.send(descriptor, bytes)
+        switch result {
+        case .moved(let count): wantsWrite = count < bytes.count
+        case .wouldBlock: wantsWrite = true
+        case .ended, .failed: wantsWrite = false
+        }
+        return result
+    }
+}

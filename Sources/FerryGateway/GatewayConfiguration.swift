@@ -1,0 +1,46 @@
+package import FerryAPI
+internal import FerryCore
+package import FerryIO
+package import FerryRouting
+package import FerrySession
+
+/// Everything that a gateway is started with. Defaults are those of `ferry serve` without options.
+package struct GatewayConfiguration: Sendable {
+    package enum Store: Sendable {
+        /// A data folder.
+        case embedded(folder: String)
+        /// Nothing survives the process.
+        case memory
+    }
+
+    package var deviceListen = SocketAddress(address: SocketAddress.loopback, port: 7700)
+    package var httpListen = SocketAddress(address: SocketAddress.loopback, port: 7800)
+    package var store = Store.embedded(folder: "data")
+    /// Where wake-ups are written; nil drops them, answered as refused.
+    package var outboxPath: String?
+    /// Threads, one with its own event loop each.
+    package var shards = 1
+    package var apps = AppRegistry([])
+    package var identity: Identity
+    package var delivery = DeliveryPolicy()
+    package var session = SessionPolicy()
+    package var api = APILimits()
+    package var stubTitle: String?
+    package var stubText = "You have a new message"
+    /// How long a request id is remembered.
+    package var requestWindow = Duration.seconds(24 * 3_600)
+    /// Memory for request ids, over all shards.
+    package var requestBytes = 256 * 1024 * 1024
+    /// How far a backend's clock may be off at `/auth`.
+    package var authClockSkew = Duration.seconds(600)
+    /// Bytes accepted by one shard and not synced yet above which pushes are answered busy.
+    package var unsyncedBytes = 64 * 1024 * 1024
+    /// How long a stop waits for what is on its way.
+    package var drainDeadline = Duration.seconds(10)
+    package var segmentBytes = 64 * 1024 * 1024
+    package var keptSegments = 4
+    /// Connections of both kinds that are held at once; nil takes it from the descriptor limit.
+    package var connectionLimit: Int?
+
+    package init(identity: Identity) { self.identity = identity }
+}

@@ -1,0 +1,48 @@
+internal import FerryCore
+internal import FerryRouting
+internal import FerryStore
+
+/// What a shard gathers in one tick for the journal: records, and what is to happen once they are on disk.
+struct JournalBatch {
+    var writer = ByteWriter()
+    var effects: [CommitEffect] = []
+    /// Highest `seq` in the records of each partition that has any.
+    var highest: [Int: Seq] = [:]
+
+    var isEmpty: Bool { writer.bytes.isEmpty }
+}
+
+/// A batch that the store has and has not answered.
+struct UnsyncedBatch {
+    let ticket: UInt64
+    let bytes: Int
+    let effects: [CommitEffect]
+}
+
+/// What waits for a record to be on disk.
+enum CommitEffect {
+    /// `offset` and `length` place the record in its batch.
+    case messageAccepted(AcceptedMessage, PushOrder, offset: UInt32, length: UInt32)
+    case deviceRegistered(DeviceRegistration)
+    case pushTokenChanged(CID, PushToken?, connection: UInt64)
+    /// A change of the record that nobody waits for.
+    case recordChanged(CID)
+    case dropRecorded(CID, Record)
+    case stubsDueRecorded(CID, Record)
+    case apiTokenRevoked(digest: [UInt8], expiresAt: Instant, APIOrigin)
+}
+
+/// Who waits for a device's record to be loaded or made.
+enum DeviceWaiter {
+    case admission(connection: UInt64)
+    case push(PushOrder)
+    case status(StatusGathering, CID)
+}
+
+/// A read of the store under way.
+enum PendingRead {
+    /// The next messages of a device's stream, for this session.
+    case stream(CID, SessionID)
+    /// The own alert of a message whose stub is due.
+    case alert(CID, StubPlan)
+}

@@ -1,0 +1,315 @@
+internal import FerryAPI
+internal import FerryCore
+internal import FerryIO
+internal import FerrySession
+internal import FerryWire
+
+/// Sockets: taking them, reading, one send a tick, closing.
+extension Shard {
+    /// Connections taken in one tick, so that a storm of them does not hold up those that are there.
+    private static var acceptsPerTick: Int { 128 }
+
+    mutating func accept(_ listener: Int32, kind: Connection.Kind) {
+        for _ in 0..<Self.acceptsPerTick {
+            switch Socket.accept(listener) {
+            case .success(let accepted):
+                guard environment.census.enter() else {
+                    refuse(accepted.descriptor, kind)
+                    continue
+                }
+                var connection = Connection()
+                connection.kind = kind
+                connection.transport = Transport(descriptor: accepted.descriptor)
+                connection.peer = accepted.peer
+                connection.quietSince = now
+                guard let slot = add(connection) else {
+                    environment.census.leave()
+                    refuse(accepted.descriptor, kind)
+                    continue
+                }
+                begin(slot, kind)
+            case .failure(let error):
+                switch error.code {
+                case ErrorNumber.again: return
+                case ErrorNumber.tooManyFiles, ErrorNumber.tooManyFilesInSystem:
+                    refuseWithSpare(listener, kind)
+                    return
+                default: continue
+                }
+            }
+        }
+    }
+
+    private mutating func begin(_ slot: Int, _ kind: Connection.Kind) {
+        switch kind {
+        case .handshake:
+            let nonce = Bytes32(Cryptography.random(32)) ?? .zero
+            let machine = HandshakeStateMachine(nonce: nonce, policy: environment.configuration.session, now: now)
+            handshakes[slot] = machine
+            arm(connection: slot, at: machine.deadline)
+        case .http:
+            backends[slot] = BackendConnection(limits: environment.httpLimits)
+            arm(connection: slot, at: now + BackendConnection.requestDeadline)
+        case .device, .free: break
+        }
+    }
+
+    /// Takes a slot and has the poller watch it; nil, and nothing taken, when that fails.
+    mutating func add(_ connection: Connection) -> Int? {
+        guard let slot = connections.insert(connection) else { return nil }
+        do throws(SystemError) {
+            try poller.add(connection.transport.descriptor, .readable, token: connections.token(of: slot))
+            return slot
+        } catch {
+            connections.remove(slot)
+            return nil
+        }
+    }
+
+    /// Too many connections: says so and closes.
+    private func refuse(_ descriptor: Int32, _ kind: Connection.Kind) {
+        let farewell: [UInt8] =
+            switch kind {
+            case .http:
+                HTTPResponse.encode(.failure(.busy(retryAfterSeconds: 5)), keepAlive: false)
+            case .handshake, .device, .free:
+                GatewayFrame.close(CloseFrame(code: .tooManyConnections, retryAfter: 5_000)).encoded()
+            }
+        _ = farewell.withUnsafeBytes { Socket.send(descriptor, $0) }
+        Socket.close(descriptor)
+    }
+
+    private mutating func refuseWithSpare(_ listener: Int32, _ kind: Connection.Kind) {
+        SpareDescriptor.close(spareDescriptor)
+        if case .success(let accepted) = Socket.accept(listener) { refuse(accepted.descriptor, kind) }
+        spareDescriptor = SpareDescriptor.open()
+    }
+
+    // MARK: - Reading
+
+    mutating func read(_ slot: Int) {
+        guard !connections[slot].isClosing, !connections[slot].isReadPaused else { return }
+        switch connections[slot].transport.receive(into: readBuffer) {
+        case .moved(let count):
+            let bytes = UnsafeRawBufferPointer(rebasing: readBuffer[..<count])
+            switch connections[slot].kind {
+            case .handshake, .device: readFrames(slot, bytes)
+            case .http: readRequests(slot, bytes)
+            case .free: break
+            }
+        case .wouldBlock: break
+        case .ended: peerEnded(slot)
+        case .failed: lose(slot)
+        }
+    }
+
+    /// The peer sends no more. A backend may still want its answers; a device's connection is over.
+    private mutating func peerEnded(_ slot: Int) {
+        if connections[slot].kind == .http, backends[slot]?.hasOpenAnswers == true {
+            backends[slot]?.closesWhenAnswered = true
+            pauseReading(slot)
+        } else {
+            lose(slot)
+        }
+    }
+
+    /// Splits what came into frames. Bytes of an unfinished frame are kept; nothing else is.
+    private mutating func readFrames(_ slot: Int, _ bytes: UnsafeRawBufferPointer) {
+        if connections[slot].kind == .device { tell(session: slot, .bytesReceived) }
+        let hadInput = !connections[slot].input.isEmpty
+        if hadInput { connections[slot].input.append(bytes) }
+        var offset = 0
+        let token = connections.token(of: slot)
+        while true {
+            let pending = hadInput ? connections[slot].input.bytes : bytes
+            let rest = UnsafeRawBufferPointer(rebasing: pending[offset...])
+            switch FrameSplitter.split(rest, bodyLimit: Limits.deviceFrameBytes) {
+            case .incomplete:
+                if hadInput {
+                    connections[slot].input.consume(offset)
+                } else {
+                    connections[slot].input.append(rest)
+                }
+                return
+            case .tooLarge:
+                refuseFrame(slot, WireError(.frameTooLarge, "a frame is larger than a device may send"))
+                return
+            case .malformed:
+                refuseFrame(slot, WireError(.protocolError, "a frame's length is not a number"))
+                return
+            case .frame(let type, let body, let consumed):
+                offset += consumed
+                let isLast = offset == pending.count
+                receive(slot, type: type, body: body, isLast: isLast)
+            }
+            // The frame may have closed the connection, or moved it to another shard.
+            guard connections.index(of: token) == slot, !connections[slot].isClosing else { return }
+        }
+    }
+
+    private mutating func receive(_ slot: Int, type: UInt8, body: UnsafeRawBufferPointer, isLast: Bool) {
+        switch connections[slot].kind {
+        case .device: receiveSessionFrame(slot, type: type, body: body)
+        case .handshake: receiveHandshakeFrame(slot, type: type, body: body, isLast: isLast)
+        case .http, .free: break
+        }
+    }
+
+    private mutating func refuseFrame(_ slot: Int, _ error: WireError) {
+        switch connections[slot].kind {
+        case .device: endSession(slot, with: error.code)
+        case .handshake: tell(handshake: slot, .malformedReceived(error))
+        case .http, .free: break
+        }
+    }
+
+    // MARK: - Writing
+
+    /// Appends to the output; it leaves with all else at the end of the tick.
+    mutating func write(_ slot: Int, _ bytes: [UInt8]) {
+        guard !connections[slot].isClosing else { return }
+        connections[slot].output.append(bytes)
+        markDirty(slot)
+    }
+
+    mutating func write(_ slot: Int, _ frame: GatewayFrame) { write(slot, frame.encoded()) }
+
+    mutating func markDirty(_ slot: Int) {
+        guard !connections[slot].isDirty else { return }
+        connections[slot].isDirty = true
+        dirty.append(Int32(slot))
+    }
+
+    /// One send for each connection that has something to say.
+    mutating func flushDirty() {
+        guard !dirty.isEmpty else { return }
+        var batch = dirty
+        dirty = []
+        for slot in batch { flush(Int(slot)) }
+        batch.removeAll(keepingCapacity: true)
+        // What a flush itself made dirty goes with the next tick.
+        batch.append(contentsOf: dirty)
+        dirty = batch
+    }
+
+    private mutating func flush(_ slot: Int) {
+        guard connections[slot].kind != .free, connections[slot].isDirty else { return }
+        connections[slot].isDirty = false
+        if !connections[slot].output.isEmpty {
+            let wanted = connections[slot].transport.wantsWrite
+            switch connections[slot].transport.send(connections[slot].output.bytes) {
+            case .moved(let count): connections[slot].output.consume(count)
+            case .wouldBlock: break
+            case .ended, .failed:
+                lose(slot)
+                return
+            }
+            if connections[slot].transport.wantsWrite != wanted { watch(slot) }
+        }
+        if connections[slot].isClosing {
+            drop(slot)
+            return
+        }
+        outputMoved(slot)
+    }
+
+    /// Tells the poller what the transport wants.
+    private mutating func watch(_ slot: Int) {
+        var interest: Poller.Interest = connections[slot].isReadPaused ? [] : .readable
+        if connections[slot].transport.wantsWrite { interest.insert(.writable) }
+        try? poller.modify(
+            connections[slot].transport.descriptor, interest, token: connections.token(of: slot))
+    }
+
+    private mutating func outputMoved(_ slot: Int) {
+        switch connections[slot].kind {
+        case .device: sessionOutputMoved(slot)
+        case .http: backendOutputMoved(slot)
+        case .handshake, .free: break
+        }
+    }
+
+    mutating func pauseReading(_ slot: Int) {
+        guard !connections[slot].isReadPaused else { return }
+        connections[slot].isReadPaused = true
+        watch(slot)
+    }
+
+    mutating func resumeReading(_ slot: Int) {
+        guard connections[slot].isReadPaused else { return }
+        connections[slot].isReadPaused = false
+        watch(slot)
+    }
+
+    // MARK: - Ending
+
+    /// Says why, then closes at the end of the tick.
+    mutating func close(_ slot: Int, _ code: CloseCode, retryAfter: UInt64 = 0) {
+        guard !connections[slot].isClosing else { return }
+        write(slot, .close(CloseFrame(code: code, retryAfter: retryAfter)))
+        connections[slot].isClosing = true
+        markDirty(slot)
+    }
+
+    /// Closes at the end of the tick without a word.
+    mutating func closeSilently(_ slot: Int) {
+        connections[slot].isClosing = true
+        markDirty(slot)
+    }
+
+    /// The socket is of no use any more.
+    private mutating func lose(_ slot: Int) {
+        if connections[slot].kind == .device { tell(session: slot, .connectionLost) }
+        drop(slot)
+    }
+
+    /// Frees the slot and closes the descriptor.
+    private mutating func drop(_ slot: Int) {
+        guard connections[slot].kind != .free else { return }
+        let descriptor = connections[slot].transport.descriptor
+        release(slot)
+        Socket.close(descriptor)
+        environment.census.leave()
+    }
+
+    /// Frees the slot; the descriptor lives on.
+    mutating func release(_ slot: Int) {
+        poller.remove(connections[slot].transport.descriptor)
+        wheel.cancel(slot * 2)
+        handshakes[slot] = nil
+        backends[slot] = nil
+        connections.remove(slot)
+    }
+
+    mutating func connectionTimer(_ slot: Int) {
+        guard slot < connections.highWater, connections[slot].kind != .free else { return }
+        connections[slot].armedAt = .distantFuture
+        switch connections[slot].kind {
+        case .handshake:
+            tell(handshake: slot, .timePassed)
+            if let deadline = handshakes[slot]?.deadline, !connections[slot].isClosing {
+                arm(connection: slot, at: max(deadline, now + .milliseconds(1)))
+            }
+        case .device: tell(session: slot, .timePassed)
+        case .http: backendTimer(slot)
+        case .free: break
+        }
+    }
+
+    /// The gateway stops: devices are told to come back, each after its own while.
+    mutating func closeDevicesForStop() {
+        for slot in 0..<connections.highWater {
+            switch connections[slot].kind {
+            case .device, .handshake:
+                close(slot, .stopping, retryAfter: UInt64.random(in: 500...3_000, using: &random))
+            case .http, .free: break
+            }
+        }
+    }
+
+    mutating func closeAll() {
+        for slot in 0..<connections.highWater where connections[slot].kind != .free { drop(slot) }
+        SpareDescriptor.close(spareDescriptor)
+        spareDescriptor = -1
+    }
+}

@@ -1,0 +1,155 @@
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerrySession
+internal import FerryWire
+
+/// Frames of devices after their welcome.
+extension Shard {
+    mutating func receiveSessionFrame(_ slot: Int, type: UInt8, body: UnsafeRawBufferPointer) {
+        let frame: DeviceFrame
+        do throws(WireError) {
+            frame = try DeviceFrame.decode(type: type, body: body)
+        } catch {
+            endSession(slot, with: error.code)
+            return
+        }
+        switch frame {
+        case .ack(let ack): acknowledge(slot, ack.seq)
+        case .ping: tell(session: slot, .pingReceived)
+        case .pong: tell(session: slot, .pongReceived)
+        case .background: tell(session: slot, .backgroundReceived)
+        case .foreground(let foreground): tell(session: slot, .foregroundReceived(lastSeq: foreground.lastSeq))
+        case .bye: tell(session: slot, .byeReceived)
+        case .deviceToken(let frame):
+            let device = Int(connections[slot].device)
+            if device >= 0 { saveToken(frame.change, device: device, connection: slot) }
+        case .hello, .login, .register: tell(session: slot, .unexpectedFrameReceived)
+        case .unknownSkippable: break
+        }
+    }
+
+    mutating func tell(session slot: Int, _ event: SessionEvent) {
+        var actions: [SessionAction] = []
+        connections[slot].session.handle(event, now: now, actions: &actions)
+        for action in actions { perform(action, slot) }
+        if connections[slot].kind == .device, !connections[slot].isClosing {
+            arm(connection: slot, at: connections[slot].session.deadline)
+        }
+    }
+
+    private mutating func perform(_ action: SessionAction, _ slot: Int) {
+        switch action {
+        case .sendPing: write(slot, .ping)
+        case .sendPong: write(slot, .pong)
+        case .startSession(let lastSeq): resume(slot, lastSeq: lastSeq)
+        case .endSession(let ending): detach(slot, ending)
+        case .close(let reason): close(slot, reason.code)
+        case .disconnect: closeSilently(slot)
+        }
+    }
+
+    /// The peer broke the protocol: its session ends with this code.
+    mutating func endSession(_ slot: Int, with code: CloseCode) {
+        EventLog.write(
+            .info, "session closed",
+            ["peer": connections[slot].peer.description, "code": code.description])
+        if connections[slot].session.state == .foreground { detach(slot, .lost) }
+        connections[slot].session = .closed
+        close(slot, code)
+    }
+
+    // MARK: - The session and its device
+
+    /// The connection is the device's from now on; an older one is not.
+    mutating func attach(_ slot: Int, device: Int, session: SessionID, lastSeq: Seq?, window: Int32) {
+        let older = devices[device].connection.flatMap { connections.index(of: $0) }
+        if let older, older != slot {
+            tell(session: older, .takenOver)
+            connections[older].device = -1
+        }
+        devices[device].connection = connections.token(of: slot)
+        connections[slot].device = Int32(device)
+        connections[slot].sessionID = session
+        connections[slot].window = window
+        counters.sessions += 1
+        arm(connection: slot, at: connections[slot].session.deadline)
+        tell(
+            device: device,
+            .attached(
+                session, lastSeq: lastSeq, window: window, windowBytes: environment.configuration.session.windowBytes))
+    }
+
+    /// `foreground`: a new session on the connection that is there.
+    private mutating func resume(_ slot: Int, lastSeq: Seq) {
+        let device = Int(connections[slot].device)
+        guard device >= 0 else {
+            close(slot, .logInAgain)
+            return
+        }
+        let honoured = honoured(lastSeq, epoch: environment.epoch, cid: devices[device].record.cid)
+        let kept = keptSummary(device, after: honoured)
+        let session = makeSessionID()
+        write(
+            slot,
+            .resumed(
+                ResumedFrame(
+                    sessionID: session, isResumed: honoured != nil, keptMessages: UInt64(kept.count),
+                    keptBytes: UInt64(kept.bytes))))
+        noteSeen(device)
+        attach(slot, device: device, session: session, lastSeq: honoured, window: connections[slot].window)
+    }
+
+    private mutating func detach(_ slot: Int, _ ending: SessionEnding) {
+        counters.sessions -= 1
+        let device = Int(connections[slot].device)
+        guard device >= 0 else { return }
+        let end: SessionEnd =
+            switch ending {
+            case .lost: .lost
+            case .background: .background
+            case .bye: .bye
+            }
+        if end != .background {
+            devices[device].connection = nil
+            connections[slot].device = -1
+        }
+        tell(device: device, .detached(connections[slot].sessionID, end))
+    }
+
+    private mutating func acknowledge(_ slot: Int, _ seq: Seq) {
+        let device = Int(connections[slot].device)
+        guard device >= 0 else { return }
+        let before = devices[device].machine.acknowledged
+        tell(device: device, .acknowledged(seq))
+        guard connections[slot].kind == .device, !connections[slot].isClosing,
+            devices[device].machine.acknowledged > before
+        else { return }
+        tell(session: slot, .acknowledged(isEmpty: devices[device].machine.window.inFlight == 0))
+    }
+
+    /// The kernel took bytes, or did not: reading the log goes on, or waits.
+    mutating func sessionOutputMoved(_ slot: Int) {
+        let isHigh = connections[slot].output.count > environment.configuration.session.highWaterMark
+        tell(session: slot, .outputBlocked(isHigh))
+        let device = Int(connections[slot].device)
+        if !isHigh, device >= 0, connections[slot].session.state == .foreground, connections[slot].isStreamHeld {
+            connections[slot].isStreamHeld = false
+            pump(device)
+        }
+    }
+}
+
+extension SessionCloseReason {
+    /// The close code on the wire.
+    var code: CloseCode {
+        switch self {
+        case .keepAliveExpired: .keepAliveExpired
+        case .ackDeadlineExpired: .ackDeadlineExpired
+        case .nothingAcknowledged: .noAcknowledgement
+        case .tooSlow: .tooSlow
+        case .takenOver: .takenOver
+        case .protocolError: .protocolError
+        }
+    }
+}

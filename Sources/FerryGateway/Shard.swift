@@ -1,0 +1,258 @@
+internal import FerryAPI
+internal import FerryAPNS
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerrySession
+internal import FerryStore
+
+/// One thread's part of the gateway: its connections, the devices of its partitions, and its own event loop. Nothing in here
+/// is shared; other threads talk to it through its mailbox. It is the driver of the pure machines: it reads, tells them what
+/// happened, performs what they decide, and sends what has gathered once a tick.
+///
+/// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Handshake`, `+Session` (devices' frames),
+/// `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk),
+/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Wake` (stubs).
+struct Shard: ~Copyable {
+    let index: Int
+    let environment: ShardEnvironment
+    let mailbox: Mailbox<ShardMessage>
+    let poller: Poller
+    var connections: ConnectionSlab
+    var devices = DeviceTable()
+    var wheel: TimerWheel
+    var now: Instant
+
+    // Beside the slab, while they last.
+    var handshakes: [Int: HandshakeStateMachine] = [:]
+    var backends: [Int: BackendConnection] = [:]
+
+    // What waits for the store.
+    var journal = JournalBatch()
+    var unsynced: [UnsyncedBatch] = []
+    var unsyncedHead = 0
+    var unsyncedBytes = 0
+    var lastTicket: UInt64 = 0
+    var currentSegment: UInt32
+    var loading: [CID: [DeviceWaiter]] = [:]
+    var reads: [UInt64: PendingRead] = [:]
+    var forgotten: [(cid: CID, seq: Seq)] = []
+    var requests: IdempotencyWindow<RequestAnswer>
+    var requestWaiters: [Identifier128: [PushOrder]] = [:]
+    var revokedTokens: [[UInt8]: RevokedToken] = [:]
+    var retirement: Retirement?
+    /// Segments up to this one are in the tables.
+    var retiredSegment: UInt32
+
+    /// Highest `seq` given out in each partition.
+    var sequences: [Seq]
+    var lastSession: UInt64
+    var random: SystemRandomNumberGenerator
+
+    // Per tick.
+    var dirty: [Int32] = []
+    var acknowledging: [Int32] = []
+    var mail: [[ShardMessage]]
+    var inbox: [ShardMessage] = []
+    var fired: [Int] = []
+    var deviceActions: [[DeviceAction]] = []
+    /// The message whose commit is being handled: its payload is at hand.
+    var atHand: AcceptedMessage?
+    let readBuffer: UnsafeMutableRawBufferPointer
+    let parser: APIRequestParser
+
+    var counters = ShardSnapshot()
+    var isDraining = false
+    var drainEnds = Instant.distantFuture
+    var spareDescriptor: Int32
+
+    private static let readBufferBytes = 65_536
+
+    init(index: Int, environment: ShardEnvironment, mailbox: Mailbox<ShardMessage>, recovery: ShardRecovery)
+        throws(SystemError)
+    {
+        let poller = try Poller()
+        try poller.add(mailbox.descriptor, .readable, token: PollToken.mailbox)
+        try poller.addShared(environment.deviceListener, token: PollToken.deviceListener)
+        try poller.addShared(environment.httpListener, token: PollToken.httpListener)
+        self.index = index
+        self.environment = environment
+        self.mailbox = mailbox
+        now = environment.clock.now
+        wheel = TimerWheel(now: now)
+        connections = ConnectionSlab(capacity: environment.connectionLimit)
+        requests = IdempotencyWindow(
+            length: environment.configuration.requestWindow,
+            byteBudget: environment.configuration.requestBytes / environment.configuration.shards)
+        sequences = recovery.highest
+        currentSegment = recovery.firstSegment
+        retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
+        random = SystemRandomNumberGenerator()
+        lastSession = UInt64.random(in: 1...UInt64(UInt32.max), using: &random) << 16
+        mail = Array(repeating: [], count: environment.configuration.shards)
+        readBuffer = .allocate(byteCount: Self.readBufferBytes, alignment: 64)
+        parser = APIRequestParser(limits: environment.configuration.api)
+        spareDescriptor = SpareDescriptor.open()
+        self.poller = poller
+        restore(recovery)
+    }
+
+    deinit { readBuffer.deallocate() }
+
+    /// The event loop; returns when a drain is complete.
+    mutating func run() {
+        while true {
+            let wait = hasMoreToDo ? 0 : timeout()
+            let count = poller.wait(milliseconds: wait)
+            now = environment.clock.now
+            for position in 0..<count {
+                let event = poller.event(position)
+                handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
+            }
+            advanceTimers()
+            continueRetirement()
+            submitJournal()
+            flushDirty()
+            postMail()
+            if isDraining && isDrained { break }
+        }
+        closeAll()
+    }
+
+    private var hasMoreToDo: Bool { retirement != nil }
+
+    private func timeout() -> Int32 {
+        var next = wheel.nextWake ?? .distantFuture
+        if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
+        guard next != .distantFuture else { return -1 }
+        let wait = (next - environment.clock.now).inMilliseconds
+        return Int32(clamping: max(0, wait))
+    }
+
+    private mutating func handle(_ token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
+        switch token {
+        case PollToken.mailbox: drainMailbox()
+        case PollToken.deviceListener: accept(environment.deviceListener, kind: .handshake)
+        case PollToken.httpListener: accept(environment.httpListener, kind: .http)
+        default:
+            guard let connection = connections.index(of: token) else { return }
+            if writable { markDirty(connection) }
+            if readable || hangup { read(connection) }
+        }
+    }
+
+    private mutating func drainMailbox() {
+        mailbox.drain(into: &inbox)
+        var batch = inbox
+        inbox = []
+        for message in batch { handle(message) }
+        batch.removeAll(keepingCapacity: true)
+        inbox = batch
+    }
+
+    private mutating func handle(_ message: ShardMessage) {
+        switch message {
+        case .store(let events): for event in events { handle(event) }
+        case .handOver(let handOver): receive(handOver)
+        case .order(let order): take(order)
+        case .answer(let answer): deliver(answer)
+        case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
+        case .apiTokenRevoked(let digest, let expiresAt):
+            revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
+        case .snapshot(let tell): tell(snapshot())
+        case .drain: beginDrain()
+        }
+    }
+
+    // MARK: - Timers
+
+    /// Connections and devices share the wheel: even indices are connections, odd ones devices.
+    mutating func arm(connection: Int, at deadline: Instant) {
+        guard deadline < connections[connection].armedAt else { return }
+        connections[connection].armedAt = deadline
+        wheel.schedule(connection * 2, at: deadline)
+    }
+
+    mutating func arm(device: Int, at deadline: Instant) {
+        guard deadline < devices[device].armedAt else { return }
+        devices[device].armedAt = deadline
+        wheel.schedule(device * 2 + 1, at: deadline)
+    }
+
+    private mutating func advanceTimers() {
+        wheel.advance(to: now, fired: &fired)
+        guard !fired.isEmpty else { return }
+        let due = fired
+        fired.removeAll(keepingCapacity: true)
+        for index in due {
+            if index % 2 == 0 { connectionTimer(index / 2) } else { deviceTimer(index / 2) }
+        }
+        requests.expire(now: now, limit: 4_096)
+    }
+
+    // MARK: - Mail
+
+    /// Sends `message` to a shard at the end of the tick; to itself at once.
+    mutating func post(_ message: ShardMessage, to shard: Int) {
+        if shard == index { handle(message) } else { mail[shard].append(message) }
+    }
+
+    private mutating func postMail() {
+        for shard in mail.indices where !mail[shard].isEmpty {
+            environment.mailboxes[shard].post(mail[shard])
+            mail[shard].removeAll(keepingCapacity: true)
+        }
+    }
+
+    // MARK: - Stop
+
+    private mutating func beginDrain() {
+        guard !isDraining else { return }
+        isDraining = true
+        drainEnds = now + environment.configuration.drainDeadline
+        poller.remove(environment.deviceListener)
+        poller.remove(environment.httpListener)
+        closeDevicesForStop()
+    }
+
+    /// Everything accepted is on disk and answered, and what was to be sent had its chance.
+    private var isDrained: Bool {
+        if now >= drainEnds { return true }
+        return unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
+            && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+    }
+
+    func snapshot() -> ShardSnapshot {
+        var snapshot = counters
+        snapshot.connections = connections.count
+        snapshot.devices = devices.count
+        snapshot.requestsEvictedEarly = requests.evictedEarly
+        return snapshot
+    }
+}
+
+/// What the poller calls the things that are not connections; a connection's generation is never this high.
+enum PollToken {
+    static let mailbox = UInt64.max
+    static let deviceListener = UInt64.max - 1
+    static let httpListener = UInt64.max - 2
+}
+
+/// What all shards share, none of it mutable here.
+struct ShardEnvironment: Sendable {
+    let configuration: GatewayConfiguration
+    let clock: WallClock
+    let epoch: Epoch
+    let store: any MessageStore
+    let wake: any WakeChannel
+    let composer: StubComposer
+    let mailboxes: [Mailbox<ShardMessage>]
+    let deviceListener: Int32
+    let httpListener: Int32
+    /// Of the whole gateway.
+    let connectionLimit: Int
+    let census: ConnectionCensus
+
+    var shards: Int { mailboxes.count }
+    func owner(of cid: CID) -> Int { Partition(of: cid).owner(among: shards) }
+}

@@ -1,0 +1,65 @@
+internal import FerryAPI
+internal import FerryAPNS
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerrySession
+internal import FerryStore
+
+/// What other threads tell a shard through its mailbox.
+enum ShardMessage: Sendable {
+    case store([StoreEvent])
+    /// A connection whose device this shard owns.
+    case handOver(HandOver)
+    case order(APIOrder)
+    case answer(APIAnswer)
+    case stubAnswered(CID, StubPlan, StubAnswer)
+    case apiTokenRevoked(digest: [UInt8], expiresAt: Instant)
+    case snapshot(@Sendable (ShardSnapshot) -> Void)
+    /// Stop taking connections and requests, finish what is accepted, then end the thread.
+    case drain
+}
+
+/// A connection on its way from the shard that accepted it to the one that owns its device. The descriptor goes along.
+struct HandOver: Sendable {
+    let transport: Transport
+    let peer: SocketAddress
+    let handshake: HandshakeStateMachine
+    let admission: Admission
+    let cid: CID
+}
+
+/// Where an API answer goes: a place in the order of answers of one backend's connection.
+struct APIOrigin: Hashable, Sendable {
+    let shard: Int
+    let connection: UInt64
+    let slot: UInt64
+}
+
+/// What a shard asks of a device's owner for a backend.
+enum APIOrder: Sendable {
+    case push(PushOrder)
+    /// Devices of this owner only.
+    case status(AppID, [CID], APIOrigin)
+}
+
+struct PushOrder: Sendable {
+    let app: AppID
+    let push: SinglePush
+    let key: RequestKey
+    let origin: APIOrigin
+}
+
+/// What the owner answers.
+enum APIAnswer: Sendable {
+    case push(APIOrigin, Result<PushReceipt, APIError>)
+    /// Devices that are not registered with the app are left out.
+    case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)])
+}
+
+/// An accepted message, as the API tells of it.
+struct PushReceipt: Sendable, Equatable {
+    let taskID: TaskID
+    let cid: CID
+    let wasOnline: Bool
+}
