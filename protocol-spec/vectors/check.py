@@ -1,0 +1,1 @@
+def problems(): return []
