@@ -51,7 +51,8 @@ def registration(name, app_secret, extensions):
     whole = sealed(first)
     given = codec.body("registered", {"cid": cases.CID, "generation": 1, "secret": secret})
     second = step("ferry/1 registered", key, [HELLO, CHALLENGE, whole, given])
-    answer = codec.body("welcome", cases.WELCOME)
+    granted = {"keepAlive": 120, "window": 128, "keptMessages": 0, "keptBytes": 0}
+    answer = codec.body("welcome", cases.WELCOME | granted)
     third = step("ferry/1 welcome", secret, [HELLO, CHALLENGE, whole, answer])
     frames = [("hello", HELLO), ("challenge", CHALLENGE), ("register", whole), ("registered", sealed(second)),
               ("welcome", sealed(third))]
