@@ -1,7 +1,6 @@
 """The cases of every frame kind: what is sent, and what a receiver makes of it."""
 
 import dataclasses
-import hashlib
 
 import codec
 from codec import body, extension, frame, string, varint
@@ -84,8 +83,7 @@ class Group:
             self.raw(name, spec, plain + tail + self.tail, 5000)
         if plain:
             self.raw("empty-body", ["FRM-008"], b"", 5000)
-            self.raw("one-byte-short", ["FRM-008"], (plain + self.tail)[:-1] if not self.tail else plain[:-1] + self.tail,
-                     5000)
+            self.raw("one-byte-short", ["FRM-008"], plain[:-1] + self.tail, 5000)
         limit = codec.LIMITS["deviceFrameBytes" if self.direction == "toGateway" else "gatewayFrameBytes"]
         room = limit - len(plain) - len(self.tail) - 1
         count = room - len(varint(room - 2))
