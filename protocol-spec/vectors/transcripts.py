@@ -1,0 +1,71 @@
+"""proofs.json: whole handshakes with fixed keys and nonces, and each input of each proof."""
+
+import cases
+import codec
+
+HELLO, CHALLENGE = cases.HELLO, cases.CHALLENGE
+
+
+def step(label, key, bodies):
+    return {
+        "label": label,
+        "key": key.hex(),
+        "bodies": [item.hex() for item in bodies],
+        "input": codec.transcript(label, bodies).hex(),
+        "proof": codec.proof(key, label, bodies).hex(),
+    }
+
+
+def sealed(entry):
+    """The signed body: its part without the proof stands last in the transcript."""
+    return bytes.fromhex(entry["bodies"][-1]) + bytes.fromhex(entry["proof"])
+
+
+def handshake(name, spec, secrets, frames, proofs):
+    return {
+        "name": name, "spec": spec, **secrets,
+        "frames": [
+            {"direction": codec.BY_NAME[kind]["direction"], "type": kind, "hex": codec.frame(kind, data).hex()}
+            for kind, data in frames
+        ],
+        "proofs": proofs,
+    }
+
+
+def login():
+    secret = cases.SECRET
+    unsigned = codec.body("login", cases.LOGIN)
+    first = step("ferry/1 login", secret, [HELLO, CHALLENGE, unsigned])
+    whole = sealed(first)
+    answer = codec.body("welcome", cases.WELCOME | {"flags": 1})
+    second = step("ferry/1 welcome", secret, [HELLO, CHALLENGE, whole, answer])
+    frames = [("hello", HELLO), ("challenge", CHALLENGE), ("login", whole), ("welcome", sealed(second))]
+    return handshake("login-handshake", ["HSK-016", "HSK-017", "HSK-020"], {"deviceSecret": secret.hex()},
+                     frames, [first, second])
+
+
+def registration(name, app_secret, extensions):
+    key, secret = app_secret.encode(), cases.SECRET
+    unsigned = codec.body("register", cases.REGISTER, extensions)
+    first = step("ferry/1 register", key, [HELLO, CHALLENGE, unsigned])
+    whole = sealed(first)
+    given = codec.body("registered", {"cid": cases.CID, "generation": 1, "secret": secret})
+    second = step("ferry/1 registered", key, [HELLO, CHALLENGE, whole, given])
+    granted = {"keepAlive": 120, "window": 128, "keptMessages": 0, "keptBytes": 0}
+    answer = codec.body("welcome", cases.WELCOME | granted)
+    third = step("ferry/1 welcome", secret, [HELLO, CHALLENGE, whole, answer])
+    frames = [("hello", HELLO), ("challenge", CHALLENGE), ("register", whole), ("registered", sealed(second)),
+              ("welcome", sealed(third))]
+    return handshake(name, ["HSK-016", "HSK-018", "HSK-019", "HSK-020"],
+                     {"appSecret": app_secret, "deviceSecret": secret.hex()}, frames, [first, second, third])
+
+
+def all():
+    return [
+        login(),
+        registration("register-handshake", "correct horse battery staple", []),
+        registration("register-handshake-with-extensions", "correct horse battery staple",
+                     [(1, b"\x01" + bytes(range(32))), (2, b"example/1.0")]),
+        registration("register-handshake-secret-beyond-ascii", "schl\u00fcssel-\u5bc6\u94a5", []),
+        registration("register-handshake-secret-longer-than-a-block", "long " * 20, []),
+    ]
