@@ -42,7 +42,7 @@ enum DeviceWaiter {
 /// A read of the store under way.
 enum PendingRead {
     /// The next messages of a device's stream, for this session.
-    case stream(CID, SessionID)
+    case stream(CID, SessionID, [Seq])
     /// The own alert of a message whose stub is due.
     case alert(CID, StubPlan)
 }

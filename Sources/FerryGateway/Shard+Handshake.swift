@@ -147,6 +147,7 @@ extension Shard {
     private mutating func welcome(_ slot: Int, _ admission: Admission, device: Int) {
         tell(handshake: slot, .ownerAnswered(.admitted))
         handshakes[slot] = nil
+        takeOverConnection(of: device, by: slot)
         let record = devices[device].record
         let identity = environment.configuration.identity
         let policy = environment.configuration.session

@@ -63,11 +63,7 @@ extension Shard {
 
     /// The connection is the device's from now on; an older one is not.
     mutating func attach(_ slot: Int, device: Int, session: SessionID, lastSeq: Seq?, window: Int32) {
-        let older = devices[device].connection.flatMap { connections.index(of: $0) }
-        if let older, older != slot {
-            tell(session: older, .takenOver)
-            connections[older].device = -1
-        }
+        let continues = devices[device].connection == connections.token(of: slot)
         devices[device].connection = connections.token(of: slot)
         connections[slot].device = Int32(device)
         connections[slot].sessionID = session
@@ -77,7 +73,17 @@ extension Shard {
         tell(
             device: device,
             .attached(
-                session, lastSeq: lastSeq, window: window, windowBytes: environment.configuration.session.windowBytes))
+                session, lastSeq: lastSeq, window: window, windowBytes: environment.configuration.session.windowBytes,
+                continues: continues))
+    }
+
+    /// The device's older connection, in the foreground or the background, goes before the newer is told anything.
+    mutating func takeOverConnection(of device: Int, by slot: Int) {
+        guard let older = devices[device].connection.flatMap({ connections.index(of: $0) }), older != slot else { return }
+        if connections[older].session.state == .foreground { counters.sessions -= 1 }
+        tell(session: older, .takenOver)
+        connections[older].device = -1
+        devices[device].connection = nil
     }
 
     /// `foreground`: a new session on the connection that is there.

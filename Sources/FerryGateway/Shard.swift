@@ -56,8 +56,9 @@ struct Shard: ~Copyable {
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
     var deviceActions: [[DeviceAction]] = []
-    /// The message whose commit is being handled: its payload is at hand.
-    var atHand: AcceptedMessage?
+    /// Messages of one device whose content is at hand, in order of `seq`: just accepted, or just read.
+    var atHand: [AcceptedMessage] = []
+    var atHandCursor = 0
     let readBuffer: UnsafeMutableRawBufferPointer
     let parser: APIRequestParser
 

@@ -8,7 +8,7 @@ package struct AckWindow: Hashable, Sendable, BitwiseCopyable {
         case fresh
         /// Says what is known already; ignored.
         case stale
-        /// Names what was never sent: the peer is wrong, the connection ends.
+        /// Names what was never sent on this connection: the peer is wrong, the connection ends.
         case beyondSent
     }
 
@@ -19,12 +19,16 @@ package struct AckWindow: Hashable, Sendable, BitwiseCopyable {
     /// Highest `seq` sent in this session; `acknowledged` before the first.
     package private(set) var sent: Seq
     package private(set) var acknowledged: Seq
+    /// Highest `seq` sent on this connection, in this session or one before it: a push and the words `background` and
+    /// `foreground` may cross, and the ack of that push is right.
+    package private(set) var ackBound: Seq
 
-    /// Limits are at least 1.
-    package init(messageLimit: Int32, byteLimit: Int32, acknowledged: Seq) {
+    /// Limits are at least 1. `ackBound` is that of the session before on the same connection, if there was one.
+    package init(messageLimit: Int32, byteLimit: Int32, acknowledged: Seq, ackBound: Seq = .zero) {
         self.messageLimit = max(1, messageLimit)
         self.byteLimit = max(1, byteLimit)
         self.acknowledged = acknowledged
+        self.ackBound = max(acknowledged, ackBound)
         sent = acknowledged
     }
 
@@ -36,16 +40,21 @@ package struct AckWindow: Hashable, Sendable, BitwiseCopyable {
 
     package mutating func didSend(_ seq: Seq, bytes: UInt32) {
         sent = max(sent, seq)
+        ackBound = max(ackBound, seq)
         inFlight += 1
         inFlightBytes = Int32(clamping: Int64(inFlightBytes) + Int64(bytes))
     }
 
     package func verdict(on seq: Seq) -> Verdict {
-        if seq > sent { return .beyondSent }
+        if seq > ackBound { return .beyondSent }
         return seq > acknowledged ? .fresh : .stale
     }
 
-    package mutating func didAcknowledge(_ seq: Seq) { acknowledged = max(acknowledged, seq) }
+    package mutating func didAcknowledge(_ seq: Seq) {
+        acknowledged = max(acknowledged, seq)
+        sent = max(sent, acknowledged)
+        ackBound = max(ackBound, acknowledged)
+    }
 
     /// One entry in flight has left it.
     package mutating func release(bytes: UInt32) {

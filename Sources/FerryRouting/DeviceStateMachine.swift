@@ -5,7 +5,8 @@ package enum DeviceEvent: Hashable, Sendable {
     /// A message is on disk. Its `seq` is above all earlier ones of the device.
     case messageSynced(KeptMessage)
     /// A session began. `lastSeq` is what its client has handed to the app, nil where that number does not count here.
-    case attached(SessionID, lastSeq: Seq?, window: Int32, windowBytes: Int32)
+    /// `continues`: on the connection of the session before it.
+    case attached(SessionID, lastSeq: Seq?, window: Int32, windowBytes: Int32, continues: Bool)
     case detached(SessionID, SessionEnd)
     case acknowledged(Seq)
     /// The next entry in order went to the session's connection.
@@ -17,6 +18,8 @@ package enum DeviceEvent: Hashable, Sendable {
     /// The wake-up channel answered for the default stub, or for one message's own alert.
     case stubAnswered(StubPlan)
     case tokenChanged(hasToken: Bool)
+    /// The store cannot give this message any more.
+    case unreadable(Seq)
     case timePassed
 }
 
@@ -108,8 +111,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
     ) {
         switch event {
         case .messageSynced(let message): keep(message, now: now, policy: policy, actions: &actions)
-        case .attached(let session, let lastSeq, let limit, let bytes):
-            attach(session, lastSeq: lastSeq, limit: limit, bytes: bytes, now: now, actions: &actions)
+        case .attached(let session, let lastSeq, let limit, let bytes, let continues):
+            let bound = continues ? window.ackBound : .zero
+            attach(session, lastSeq: lastSeq, limit: limit, bytes: bytes, bound: bound, now: now, actions: &actions)
         case .detached(let session, let end): detach(session, end, now: now, policy: policy, actions: &actions)
         case .acknowledged(let seq): acknowledge(seq, actions: &actions)
         case .sent(let seq): didSend(seq)
@@ -121,6 +125,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
             requestDueStubs(now: now, actions: &actions)
         case .stubAnswered(let plan): stubAnswered(plan, now: now, policy: policy)
         case .tokenChanged(let has): hasToken = has
+        case .unreadable(let seq): giveUp(seq, actions: &actions)
         case .timePassed: timePassed(now: now, policy: policy, actions: &actions)
         }
     }
@@ -132,6 +137,15 @@ package struct DeviceStateMachine: Hashable, Sendable {
         if case .coolingDown(let until) = defaultStub { earliest = min(earliest, until) }
         if !log.isEmpty { earliest = min(earliest, earliestExpiry) }
         return earliest == .distantFuture ? nil : earliest
+    }
+
+    /// Whether the message is kept and has not ended.
+    package func isKept(_ seq: Seq) -> Bool { position(of: seq) != nil }
+
+    private func position(of seq: Seq) -> Int? {
+        guard seq > .zero else { return nil }
+        let index = log.firstIndex(after: Seq(seq.rawValue - 1))
+        return index < log.count && log[index].seq == seq ? index : nil
     }
 
     /// Whether nothing here differs from what `init` makes of the device's record.
@@ -253,10 +267,17 @@ package struct DeviceStateMachine: Hashable, Sendable {
         unsyncedDrops = unsyncedDrops == .max ? .max : unsyncedDrops + 1
     }
 
+    private mutating func giveUp(_ seq: Seq, actions: inout [DeviceAction]) {
+        guard let index = position(of: seq), index >= firstDroppable else { return }
+        actions.append(.end(log.remove(at: index), .failed))
+        if case .attached = presence { actions.append(.transmit) }
+    }
+
     // MARK: - Presence
 
     private mutating func attach(
-        _ session: SessionID, lastSeq: Seq?, limit: Int32, bytes: Int32, now: Instant, actions: inout [DeviceAction]
+        _ session: SessionID, lastSeq: Seq?, limit: Int32, bytes: Int32, bound: Seq, now: Instant,
+        actions: inout [DeviceAction]
     ) {
         if case .attached(let older) = presence {
             endSession(actions: &actions)
@@ -264,7 +285,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
         }
         // What the app has is delivered, before anything of it could expire.
         if let lastSeq { settleAcknowledged(lastSeq, actions: &actions) }
-        window = AckWindow(messageLimit: limit, byteLimit: bytes, acknowledged: window.acknowledged)
+        window = AckWindow(
+            messageLimit: limit, byteLimit: bytes, acknowledged: window.acknowledged, ackBound: bound)
         isGapSent = false
         presence = .attached(session)
         findEarliestExpiry()
@@ -425,9 +447,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
     private mutating func stubAnswered(_ plan: StubPlan, now: Instant, policy: Policy) {
         switch plan {
         case .own(let message):
-            let index = log.firstIndex(after: Seq(message.seq.rawValue &- 1))
-            guard index < log.count, log[index].seq == message.seq else { return }
-            log[index].stub = .settled
+            if let index = position(of: message.seq) { log[index].stub = .settled }
         case .standard(let upTo, _, _):
             for index in 0..<log.firstIndex(after: upTo)
             where log[index].stub == .requested && !log[index].hasOwnAlert {

@@ -114,8 +114,10 @@ package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
     }
 
     private mutating func enterBackground(_ actions: inout [SessionAction]) {
-        // Said twice, it is still the background.
-        guard state == .foreground else { return }
+        guard state == .foreground else {
+            end(.lost, with: .close(.protocolError), &actions)
+            return
+        }
         state = .background
         keepAlive.stopWaiting()
         actions.append(.endSession(.background))

@@ -1,0 +1,109 @@
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerryStore
+internal import FerryWire
+
+/// The stream to a device: what its machine says is next goes to the connection, from memory when it was accepted just now,
+/// else by a read of the store that nothing waits for.
+extension Shard {
+    private static var messagesPerRead: Int { 64 }
+    private static var bytesPerRead: Int { 262_144 }
+
+    /// Sends what may be sent. Stops at the window, at the high-water mark, or at a message that must be read first.
+    mutating func pump(_ device: Int) {
+        guard !devices[device].isReading,
+            let slot = devices[device].connection.flatMap({ connections.index(of: $0) }), !connections[slot].isClosing
+        else { return }
+        while let entry = devices[device].machine.next(now: now) {
+            if connections[slot].output.count > environment.configuration.session.highWaterMark {
+                connections[slot].isStreamHeld = true
+                return
+            }
+            switch entry {
+            case .gap(let gap):
+                write(slot, .gap(GapFrame(gap)))
+                didSend(gap.upTo, device, slot)
+            case .message(let message):
+                guard let content = contentAtHand(of: message, device) else {
+                    readAhead(device)
+                    return
+                }
+                send(content, message, slot)
+                didSend(message.seq, device, slot)
+            }
+        }
+    }
+
+    private mutating func didSend(_ seq: Seq, _ device: Int, _ slot: Int) {
+        tell(device: device, .sent(seq))
+        tell(session: slot, .entrySent)
+    }
+
+    private mutating func send(_ content: AcceptedMessage, _ message: KeptMessage, _ slot: Int) {
+        let flags: PushFrame.Flags = message.wasOffline ? .offLine : []
+        let size = PushFrame.encodedSize(seq: content.seq, payloadCount: content.payload.count)
+        connections[slot].output.append(upTo: size) { buffer in
+            content.payload.withUnsafeBytes { payload in
+                PushFrame.write(
+                    to: buffer, seq: content.seq, flags: flags, messageID: content.messageID, taskID: content.taskID,
+                    payload: payload)
+            }
+        }
+        markDirty(slot)
+    }
+
+    private mutating func readAhead(_ device: Int) {
+        guard case .attached(let session) = devices[device].machine.presence else { return }
+        let cid = devices[device].record.cid
+        let wanted = devices[device].machine.upcoming(count: Self.messagesPerRead, bytes: Self.bytesPerRead)
+        guard !wanted.isEmpty else { return }
+        devices[device].isReading = true
+        lastTicket &+= 1
+        reads[lastTicket] = .stream(cid, session, wanted.map(\.seq))
+        let references = wanted.map { MessageReference(cid: cid, seq: $0.seq, location: $0.location) }
+        environment.store.submit([.read(ticket: lastTicket, references)], from: index)
+    }
+
+    mutating func messagesRead(_ ticket: UInt64, _ messages: [AcceptedMessage?]) {
+        guard let read = reads.removeValue(forKey: ticket) else { return }
+        switch read {
+        case .stream(let cid, let session, let wanted):
+            guard let device = devices.index(of: cid) else { return }
+            devices[device].isReading = false
+            guard devices[device].machine.presence == .attached(session) else {
+                pump(device)
+                return
+            }
+            for (seq, message) in zip(wanted, messages) where message == nil { reportUnreadable(seq, device) }
+            atHand = messages.compactMap { $0 }
+            atHandCursor = 0
+            pump(device)
+            atHand = []
+        case .alert(let cid, let plan):
+            guard let content = messages.first ?? nil, let device = devices.index(of: cid) else {
+                stubAnswered(cid, plan, .refused("the message is no longer there"))
+                return
+            }
+            requestOwnStub(content, plan, device)
+        }
+    }
+
+    /// A kept message that the store cannot give: its stream goes on without it, and operators are told.
+    private mutating func reportUnreadable(_ seq: Seq, _ device: Int) {
+        guard devices[device].machine.isKept(seq) else { return }
+        EventLog.write(
+            .error, "kept message cannot be read",
+            ["cid": devices[device].record.cid.description, "seq": seq.description])
+        tell(device: device, .unreadable(seq))
+    }
+
+    /// The content of `message` if it is at hand. What is at hand is in order of `seq`, and so are the questions.
+    private mutating func contentAtHand(of message: KeptMessage, _ device: Int) -> AcceptedMessage? {
+        while atHandCursor < atHand.count, atHand[atHandCursor].seq < message.seq { atHandCursor += 1 }
+        guard atHandCursor < atHand.count, atHand[atHandCursor].seq == message.seq,
+            atHand[atHandCursor].cid == devices[device].record.cid
+        else { return nil }
+        return atHand[atHandCursor]
+    }
+}

@@ -1,0 +1,150 @@
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerryStore
+internal import FerryWire
+
+/// Devices: telling their machines what happened, performing what those decide.
+extension Shard {
+    /// How long a device that is at rest stays in memory.
+    private static var restingTime: Duration { .seconds(60) }
+
+    mutating func tell(device: Int, _ event: DeviceEvent) {
+        var actions = deviceActions.popLast() ?? []
+        let policy = environment.configuration.delivery
+        devices[device].machine.handle(event, now: now, policy: policy, actions: &actions)
+        for action in actions { perform(action, device) }
+        actions.removeAll(keepingCapacity: true)
+        deviceActions.append(actions)
+        if let deadline = devices[device].machine.deadline {
+            arm(device: device, at: deadline)
+        } else if devices[device].connection == nil {
+            arm(device: device, at: now + Self.restingTime)
+        }
+    }
+
+    private mutating func perform(_ action: DeviceAction, _ device: Int) {
+        switch action {
+        case .recordAcknowledged: noteAcknowledged(device)
+        case .end(let message, let state): end(message, state, device)
+        case .recordStubsDue(let upTo):
+            let cid = devices[device].record.cid
+            let record = Record.stubDue(cid: cid, upTo: upTo)
+            append(record, .stubsDueRecorded(cid, record))
+        case .recordNoToken(let upTo):
+            append(.stubSettled(cid: devices[device].record.cid, upTo: upTo, own: false, outcome: .noToken), nil)
+        case .requestStub(let plan): requestStub(plan, device)
+        case .takeOver: break  // `takeOverConnection` has closed it, before the newer session was welcomed.
+        case .transmit: pump(device)
+        case .refuseAck:
+            if let slot = devices[device].connection.flatMap({ connections.index(of: $0) }) {
+                endSession(slot, with: .acknowledgedUnsent)
+            }
+        }
+    }
+
+    private mutating func end(_ message: KeptMessage, _ state: DeliveryState, _ device: Int) {
+        counters.ended[Int(state.rawValue)] += 1
+        counters.keptMessages -= 1
+        let cid = devices[device].record.cid
+        if isInTables(message.location) { forgotten.append((cid, message.seq)) }
+        guard state != .delivered else { return }
+        let record = Record.settled(cid: cid, seq: message.seq, state: state)
+        let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
+        if isTold { markChanged(device) }
+        append(record, isTold ? .dropRecorded(cid, record) : nil)
+    }
+
+    mutating func deviceTimer(_ device: Int) {
+        guard devices.isInUse(device) else { return }
+        devices[device].armedAt = .distantFuture
+        tell(device: device, .timePassed)
+        letGoIfResting(device)
+    }
+
+    /// A device that is as its row says leaves memory; the next login or message loads it again.
+    private mutating func letGoIfResting(_ device: Int) {
+        let entry = devices[device]
+        guard entry.machine.isAtRest, entry.connection == nil, entry.changedSegment == 0, entry.pendingChanges == 0,
+            !entry.isReading, !entry.isAckPending
+        else {
+            devices[device].restingSince = .distantFuture
+            return
+        }
+        if entry.restingSince == .distantFuture {
+            devices[device].restingSince = now
+        } else if now >= entry.restingSince + Self.restingTime {
+            wheel.cancel(device * 2 + 1)
+            devices.remove(device)
+        }
+    }
+
+    // MARK: - The record
+
+    mutating func noteSeen(_ device: Int) {
+        devices[device].record.seenAt = now
+        append(.deviceSeen(cid: devices[device].record.cid, at: now), .recordChanged(devices[device].record.cid))
+        devices[device].pendingChanges += 1
+    }
+
+    /// Journals the change; `token-saved` follows when it is on disk.
+    mutating func saveToken(_ change: TokenChange, device: Int, connection slot: Int) {
+        let token: PushToken? =
+            switch change {
+            case .clear: nil
+            case .set(let token): token
+            }
+        let cid = devices[device].record.cid
+        devices[device].pendingChanges += 1
+        append(
+            .pushTokenChanged(cid: cid, token: token, at: now),
+            .pushTokenChanged(cid, token, connection: connections.token(of: slot)))
+    }
+
+    mutating func registerDevice(cid: CID, app: AppID, waiter: DeviceWaiter) {
+        if loading[cid] != nil {
+            loading[cid]?.append(waiter)
+            return
+        }
+        loading[cid] = [waiter]
+        let registration = DeviceRegistration(app: app, cid: cid, generation: 1, at: now)
+        append(.deviceRegistered(registration), .deviceRegistered(registration))
+    }
+
+    /// The record has a change in the journal that the tables lack.
+    mutating func markChanged(_ device: Int, segment: UInt32? = nil) {
+        guard devices[device].changedSegment == 0 else { return }
+        // An earlier segment than the record's own is safe: the row is then written sooner than it must be.
+        devices[device].changedSegment = segment ?? currentSegment
+    }
+
+    // MARK: - Loading
+
+    mutating func wait(for cid: CID, _ waiter: DeviceWaiter) {
+        if loading[cid] != nil {
+            loading[cid]?.append(waiter)
+            return
+        }
+        loading[cid] = [waiter]
+        environment.store.submit([.load(cid)], from: index)
+    }
+
+    /// The record is known: nil when there is no such device.
+    mutating func deviceLoaded(_ cid: CID, _ record: DeviceRecord?) {
+        guard let waiters = loading.removeValue(forKey: cid) else { return }
+        var device = devices.index(of: cid)
+        if device == nil, let record { device = devices.insert(DeviceEntry(record: record)) }
+        if let device { arm(device: device, at: now + Self.restingTime) }
+        serve(waiters, cid, device)
+    }
+
+    mutating func serve(_ waiters: [DeviceWaiter], _ cid: CID, _ device: Int?) {
+        for waiter in waiters {
+            switch waiter {
+            case .admission(let connection): answerAdmission(connection, cid: cid, device: device)
+            case .push(let order): accept(order, device: device)
+            case .status(let gathering, let cid): gather(gathering, cid, device)
+            }
+        }
+    }
+}

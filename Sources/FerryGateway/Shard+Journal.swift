@@ -1,0 +1,149 @@
+internal import FerryAPI
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerryStore
+internal import FerryWire
+
+/// What a tick leaves for the journal, and what is done when it is on disk. Nothing leaves the process before (P1).
+extension Shard {
+    mutating func append(_ record: Record, _ effect: CommitEffect?) {
+        RecordCodec.append(record, to: &journal.writer)
+        if let effect { journal.effects.append(effect) }
+    }
+
+    /// Acks of one device in one tick become one record.
+    mutating func noteAcknowledged(_ device: Int) {
+        markChanged(device)
+        guard !devices[device].isAckPending else { return }
+        devices[device].isAckPending = true
+        acknowledging.append(Int32(device))
+    }
+
+    mutating func submitJournal() {
+        for device in acknowledging.map(Int.init) where devices.isInUse(device) {
+            devices[device].isAckPending = false
+            let cid = devices[device].record.cid
+            append(.acknowledged(cid: cid, upTo: devices[device].machine.acknowledged), nil)
+        }
+        acknowledging.removeAll(keepingCapacity: true)
+        if !journal.isEmpty {
+            lastTicket &+= 1
+            let batch = journal
+            journal = JournalBatch()
+            unsynced.append(
+                UnsyncedBatch(ticket: lastTicket, bytes: batch.writer.bytes.count, effects: batch.effects))
+            unsyncedBytes += batch.writer.bytes.count
+            let highest = batch.highest.map { (partition: Partition(index: $0.key), seq: $0.value) }
+            environment.store.submit(
+                [.append(ticket: lastTicket, records: batch.writer.bytes, highest: highest)], from: index)
+        }
+        if !forgotten.isEmpty {
+            environment.store.submit([.forget(forgotten)], from: index)
+            forgotten.removeAll(keepingCapacity: true)
+        }
+    }
+
+    mutating func handle(_ event: StoreEvent) {
+        switch event {
+        case .committed(let ticket, let segment, let offset):
+            currentSegment = max(currentSegment, segment)
+            for effect in takeUnsynced(ticket) { committed(effect, segment: segment, offset: offset) }
+        case .refused(let ticket, let failure):
+            EventLog.write(.error, "store refused a batch", ["reason": failure.description])
+            for effect in takeUnsynced(ticket) { refused(effect) }
+        case .messages(let ticket, let messages): messagesRead(ticket, messages)
+        case .device(let cid, let record): deviceLoaded(cid, record)
+        case .segmentRetiring(let segment): beginRetirement(of: segment)
+        case .segmentRetired(let segment): endRetirement(of: segment)
+        }
+    }
+
+    private mutating func takeUnsynced(_ ticket: UInt64) -> [CommitEffect] {
+        guard unsyncedHead < unsynced.count, unsynced[unsyncedHead].ticket == ticket else {
+            EventLog.write(.error, "store answered out of order", ["ticket": String(ticket)])
+            return []
+        }
+        let batch = unsynced[unsyncedHead]
+        unsyncedHead += 1
+        unsyncedBytes -= batch.bytes
+        if unsyncedHead == unsynced.count {
+            unsynced.removeAll(keepingCapacity: true)
+            unsyncedHead = 0
+        } else if unsyncedHead >= 256 {
+            unsynced.removeFirst(unsyncedHead)
+            unsyncedHead = 0
+        }
+        return batch.effects
+    }
+
+    private mutating func committed(_ effect: CommitEffect, segment: UInt32, offset: UInt32) {
+        switch effect {
+        case .messageAccepted(let message, let order, let place, let length):
+            let location = RecordLocation(segment: segment, offset: offset + place, length: length)
+            accepted(message, order, location)
+        case .deviceRegistered(let registration):
+            registered(registration, segment: segment)
+        case .pushTokenChanged(let cid, let token, let connection):
+            guard let device = devices.index(of: cid) else { return }
+            devices[device].pendingChanges -= 1
+            devices[device].record.token = token
+            markChanged(device, segment: segment)
+            tell(device: device, .tokenChanged(hasToken: token != nil))
+            if let slot = connections.index(of: connection), connections[slot].device == device {
+                write(slot, .tokenSaved(TokenSavedFrame(environment: token?.environment)))
+            }
+        case .recordChanged(let cid):
+            guard let device = devices.index(of: cid) else { return }
+            devices[device].pendingChanges -= 1
+            markChanged(device, segment: segment)
+        case .dropRecorded(let cid, _):
+            if let device = devices.index(of: cid) { tell(device: device, .dropSynced) }
+        case .stubsDueRecorded(let cid, _):
+            if let device = devices.index(of: cid) { tell(device: device, .dueSynced) }
+        case .apiTokenRevoked(let digest, let expiresAt, let origin):
+            tokenRevoked(digest, expiresAt, origin, segment: segment)
+        }
+    }
+
+    /// Not on disk: who waits is told so; what must not be lost is tried again.
+    private mutating func refused(_ effect: CommitEffect) {
+        switch effect {
+        case .messageAccepted(let message, let order, _, _): refused(message, order)
+        case .deviceRegistered(let registration):
+            guard let waiters = loading.removeValue(forKey: registration.cid) else { return }
+            for waiter in waiters { turnAway(waiter) }
+        case .pushTokenChanged(let cid, _, _), .recordChanged(let cid):
+            if let device = devices.index(of: cid) { devices[device].pendingChanges -= 1 }
+        case .dropRecorded(_, let record), .stubsDueRecorded(_, let record): append(record, effect)
+        case .apiTokenRevoked(_, _, let origin): fill(origin, .failure(.busy(retryAfterSeconds: 5)))
+        }
+    }
+
+    private mutating func turnAway(_ waiter: DeviceWaiter) {
+        switch waiter {
+        case .admission(let connection):
+            if let slot = connections.index(of: connection) {
+                tell(handshake: slot, .ownerAnswered(.storeUnavailable))
+            }
+        case .push(let order): answer(order, .failure(.busy(retryAfterSeconds: 5)))
+        case .status(let gathering, let cid): gather(gathering, cid, nil)
+        }
+    }
+
+    private mutating func registered(_ registration: DeviceRegistration, segment: UInt32) {
+        let cid = registration.cid
+        let device = devices.index(of: cid) ?? devices.insert(DeviceEntry(record: DeviceRecord(registration: registration)))
+        markChanged(device, segment: segment)
+        let waiters = loading.removeValue(forKey: cid) ?? []
+        serve(waiters, cid, device)
+        arm(device: device, at: now + .seconds(60))
+    }
+
+    // MARK: - Retired segments
+
+    /// Whether the tables have, or may soon have, a row of the message.
+    func isInTables(_ location: RecordLocation) -> Bool {
+        location.segment <= max(retiredSegment, retirement?.segment ?? 0)
+    }
+}

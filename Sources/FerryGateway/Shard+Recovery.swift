@@ -1,0 +1,69 @@
+internal import FerryCore
+internal import FerryRouting
+internal import FerryStore
+
+/// What a shard starts with: its part of what the store found.
+struct ShardRecovery: Sendable {
+    var devices: [RecoveredDevice] = []
+    var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)] = []
+    var revokedTokens: [(digest: [UInt8], expiresAt: Instant, segment: UInt32)] = []
+    var highest: [Seq]
+    var firstSegment: UInt32
+
+    /// Divides `recovery` among shards. Request ids have no owner in their key, so every shard gets all of them; revoked
+    /// tokens too, but only the first shard writes them on.
+    static func divide(_ recovery: Recovery, among shards: Int) -> [ShardRecovery] {
+        var parts = (0..<shards).map { _ in
+            ShardRecovery(highest: recovery.highest, firstSegment: recovery.firstSegment)
+        }
+        for device in recovery.devices {
+            parts[Partition(of: device.record.cid).owner(among: shards)].devices.append(device)
+        }
+        for shard in parts.indices {
+            parts[shard].requests = shard == 0 ? recovery.requests : recovery.requests.map { ($0.key, $0.answer, 0) }
+            parts[shard].revokedTokens = recovery.revokedTokens.map { ($0.digest, $0.expiresAt, shard == 0 ? $0.segment : 0) }
+        }
+        return parts
+    }
+}
+
+extension Shard {
+    mutating func restore(_ recovery: ShardRecovery) {
+        let policy = environment.configuration.delivery
+        for found in recovery.devices {
+            let device = devices.insert(DeviceEntry(record: found.record))
+            devices[device].changedSegment = found.firstChangedSegment ?? 0
+            for message in found.kept {
+                devices[device].machine.restore(KeptMessage(restoring: message))
+                counters.keptMessages += 1
+            }
+            devices[device].machine.finishRestoring(now: now, policy: policy)
+            arm(device: device, at: devices[device].machine.deadline ?? now + policy.reattachGrace)
+        }
+        for request in recovery.requests {
+            requests.settle(
+                request.key, request.answer, acceptedAt: request.answer.acceptedAt, segment: request.segment)
+        }
+        for token in recovery.revokedTokens {
+            revokedTokens[token.digest] = RevokedToken(expiresAt: token.expiresAt, segment: token.segment)
+        }
+    }
+}
+
+extension KeptMessage {
+    /// After a restart the device counts as having been away.
+    init(restoring message: RecoveredMessage) {
+        let stub: Stub =
+            switch message.stub {
+            case .due: .due
+            case .noToken: .noToken
+            case .notWanted: .notWanted
+            case .none?: .none
+            case nil: .settled
+            }
+        self.init(
+            seq: message.seq, expiresAt: message.expiresAt, location: message.location,
+            payloadBytes: message.payloadBytes, isLiveOnly: message.isLiveOnly, hasOwnAlert: message.hasOwnAlert,
+            wasOffline: true, stub: stub)
+    }
+}

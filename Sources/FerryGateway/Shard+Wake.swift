@@ -1,0 +1,81 @@
+internal import FerryAPNS
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerryStore
+
+/// Wake-ups: from a device's decision to the channel, and the answer back.
+extension Shard {
+    mutating func requestStub(_ plan: StubPlan, _ device: Int) {
+        let cid = devices[device].record.cid
+        guard let token = devices[device].record.token else {
+            stubAnswered(cid, plan, .refused("the device has no token"))
+            return
+        }
+        switch plan {
+        case .standard(let upTo, let badge, let expiresAt):
+            let stub = environment.composer.standard(
+                topic: topic(device), token: token, cid: cid, badge: badge, expiresAt: expiresAt,
+                identity: Self.stubIdentity(cid, upTo))
+            send(stub, plan, cid)
+        case .own(let message):
+            if let content = atHand.first(where: { $0.seq == message.seq && $0.cid == cid }) {
+                requestOwnStub(content, plan, device)
+                return
+            }
+            lastTicket &+= 1
+            reads[lastTicket] = .alert(cid, plan)
+            environment.store.submit(
+                [.read(ticket: lastTicket, [MessageReference(cid: cid, seq: message.seq, location: message.location)])],
+                from: index)
+        }
+    }
+
+    mutating func requestOwnStub(_ content: AcceptedMessage, _ plan: StubPlan, _ device: Int) {
+        guard let alert = content.alert, let token = devices[device].record.token else {
+            stubAnswered(content.cid, plan, .refused("the device has no token"))
+            return
+        }
+        let stub = environment.composer.own(
+            topic: topic(device), token: token, body: alert.body, collapseID: alert.collapseID,
+            isBackground: alert.isBackground, expiresAt: content.isLiveOnly ? nil : content.expiresAt,
+            identity: content.messageID.value)
+        send(stub, plan, content.cid)
+    }
+
+    private mutating func send(_ stub: StubRequest, _ plan: StubPlan, _ cid: CID) {
+        counters.stubsRequested += 1
+        let mailbox = mailbox
+        environment.wake.request(stub) { answer in mailbox.post(.stubAnswered(cid, plan, answer)) }
+    }
+
+    mutating func stubAnswered(_ cid: CID, _ plan: StubPlan, _ answer: StubAnswer) {
+        let outcome: StubOutcome
+        switch answer {
+        case .accepted: outcome = .accepted
+        case .refused(let reason):
+            outcome = .refused
+            EventLog.write(.warning, "stub refused", ["cid": cid.description, "reason": reason])
+        }
+        switch plan {
+        case .standard(let upTo, _, _):
+            append(.stubSettled(cid: cid, upTo: upTo, own: false, outcome: outcome), nil)
+        case .own(let message):
+            append(.stubSettled(cid: cid, upTo: message.seq, own: true, outcome: outcome), nil)
+        }
+        if let device = devices.index(of: cid) { tell(device: device, .stubAnswered(plan)) }
+    }
+
+    private func topic(_ device: Int) -> String {
+        let app = devices[device].record.app
+        return environment.configuration.apps[app]?.topic ?? app.text
+    }
+
+    /// The same stub has the same `apns-id` after a restart.
+    private static func stubIdentity(_ cid: CID, _ upTo: Seq) -> Identifier128 {
+        var writer = ByteWriter()
+        writer.identifier(cid.value)
+        writer.uint64(upTo.rawValue)
+        return Identifier128(bytes: Cryptography.sha256(writer.bytes)) ?? cid.value
+    }
+}
