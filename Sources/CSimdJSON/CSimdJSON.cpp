@@ -123,8 +123,6 @@ extern "C" csimdjson_status csimdjson_string(csimdjson_value value, const uint8_
     std::string_view text;
     const auto code = element(value).get(text);
     if (code != SUCCESS) { return status(code); }
-    // simdjson 3.0 turns a lone low surrogate (\udc00) into three bytes that are no UTF-8; it refuses lone high ones.
-    if (!validate_utf8(text)) { return CSIMDJSON_NOT_UTF8; }
     *bytes = reinterpret_cast<const uint8_t *>(text.data());
     *count = text.size();
     return CSIMDJSON_OK;
@@ -167,7 +165,6 @@ extern "C" csimdjson_status csimdjson_minify(
     // The formatter allocates, and says so by an exception; it ends here.
     try {
         const std::string text = to_string(element(value));
-        if (!validate_utf8(text)) { return CSIMDJSON_NOT_UTF8; }
         sink(context, reinterpret_cast<const uint8_t *>(text.data()), text.size());
         return CSIMDJSON_OK;
     } catch (...) {

@@ -23,11 +23,11 @@ typedef struct {
 typedef enum {
     CSIMDJSON_OK = 0,
     CSIMDJSON_EMPTY = 1,      ///< no bytes, or white space only
-    CSIMDJSON_NOT_UTF8 = 2,   ///< the text, or a string with its escapes resolved, is not UTF-8
+    CSIMDJSON_NOT_UTF8 = 2,   ///< the text is not UTF-8
     CSIMDJSON_TOO_DEEP = 3,   ///< arrays and objects nest deeper than the parser's limit
     CSIMDJSON_TOO_LARGE = 4,  ///< more bytes than the parser was made for
     CSIMDJSON_NUMBER = 5,     ///< a number that no 64-bit integer or finite double holds, or is badly spelled
-    CSIMDJSON_STRING = 6,     ///< a bad escape, a control character or a missing quote in a string
+    CSIMDJSON_STRING = 6,     ///< a bad escape, a lone surrogate, a control character or a missing quote
     CSIMDJSON_SYNTAX = 7,     ///< any other breach of RFC 8259
     CSIMDJSON_NO_MEMORY = 8,
     CSIMDJSON_ABSENT = 9,     ///< the object has no such member
@@ -55,7 +55,7 @@ csimdjson_status csimdjson_parse(csimdjson_parser *parser, const uint8_t *bytes,
 csimdjson_kind csimdjson_kind_of(csimdjson_value value);
 /// The member whose name, escapes resolved, is exactly these bytes.
 csimdjson_status csimdjson_member(csimdjson_value object, const uint8_t *name, size_t count, csimdjson_value *member);
-/// The string's bytes, escapes resolved; checked UTF-8, may hold NUL. They live as long as the value.
+/// The string's bytes, escapes resolved: UTF-8, may hold NUL. They live as long as the value.
 csimdjson_status csimdjson_string(csimdjson_value value, const uint8_t **bytes, size_t *count);
 csimdjson_status csimdjson_int64(csimdjson_value value, int64_t *number);
 csimdjson_status csimdjson_bool(csimdjson_value value, int *truth);

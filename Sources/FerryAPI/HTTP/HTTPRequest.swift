@@ -64,7 +64,8 @@ package struct HTTPFields: Hashable, Sendable {
                 end: Int32(truncatingIfNeeded: bytes.count)))
     }
 
-    /// The value of the first field of that name, in any case of letters, without white space around it.
+    /// The value of the first field of that name, without white space around it. `name` is given in lower case and
+    /// meets any spelling.
     package func first(_ name: StaticString) -> String? {
         for entry in entries where matches(entry, name) {
             return String(decoding: bytes[Int(entry.valueStart)..<Int(entry.end)], as: UTF8.self)

@@ -19,7 +19,7 @@ package enum JSONFault: Error, Hashable, Sendable {
         case .tooDeep: "it nests deeper than \(JSONParser.maximumDepth) levels"
         case .tooLarge: "it is too large"
         case .number: "a number is badly spelled or beyond 64 bits"
-        case .string: "a string has a bad escape, a control character or no end"
+        case .string: "a string has a bad escape, a lone surrogate, a control character or no end"
         case .syntax: "its syntax is wrong"
         case .noMemory: "there was no memory to read it"
         }
@@ -51,8 +51,7 @@ package final class JSONParser {
 
     /// `maximumBytes`: longer texts are refused as `.tooLarge`.
     package init(maximumBytes: Int) {
-        // One level more: simdjson refuses the level that its limit names.
-        handle = csimdjson_new(max(0, maximumBytes), Self.maximumDepth + 1)
+        handle = csimdjson_new(max(0, maximumBytes), Self.maximumDepth)
     }
 
     deinit { csimdjson_free(handle) }

@@ -54,7 +54,7 @@ package struct JSONValue {
         }
     }
 
-    /// The string with its escapes resolved; nil too for one that is no UTF-8 then (`"\udc00"`). It may hold NUL.
+    /// The string with its escapes resolved. It may hold NUL.
     package var string: String? { withStringBytes { String(decoding: $0, as: UTF8.self) } }
 
     /// The bytes of `string`.
@@ -85,7 +85,7 @@ package struct JSONValue {
         return csimdjson_elements(value, &walk) == CSIMDJSON_OK ? JSONElements(walk) : nil
     }
 
-    /// The value's text without white space; nil when it holds a string that is no UTF-8, or there is no memory.
+    /// The value's text without white space; nil when there is no memory.
     package var minified: [UInt8]? {
         var text: [UInt8] = []
         let status = withUnsafeMutablePointer(to: &text) { pointer in

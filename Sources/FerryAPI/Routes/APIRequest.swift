@@ -19,6 +19,12 @@ package struct AuthRequest: Hashable, Sendable {
     /// Milliseconds since 1970 by the sender's clock, 0 at least.
     package let timestamp: Int64
     package let appKey: String
+
+    package init(sign: String, timestamp: Int64, appKey: String) {
+        self.sign = sign
+        self.timestamp = timestamp
+        self.appKey = appKey
+    }
 }
 
 /// For how long a message is kept for a device that is not there.
@@ -39,6 +45,14 @@ package struct SinglePush: Hashable, Sendable {
     package let ttl: TimeToLive
     /// The sender's own alert; nil for the gateway's default.
     package let alert: APNsAlert?
+
+    package init(requestID: String, cid: CID, payload: [UInt8], ttl: TimeToLive, alert: APNsAlert?) {
+        self.requestID = requestID
+        self.cid = cid
+        self.payload = payload
+        self.ttl = ttl
+        self.alert = alert
+    }
 
     /// Bytes that two pushes share exactly when their content is the same: payload, ttl and alert. `requestID` and
     /// `cid` are left out: they are the key under which contents are compared.
@@ -74,6 +88,12 @@ package struct APNsAlert: Hashable, Sendable {
     /// The header `apns-collapse-id`: 1...64 printable ASCII characters.
     package let collapseID: String?
     package let pushType: PushType
+
+    package init(payload: [UInt8], collapseID: String?, pushType: PushType) {
+        self.payload = payload
+        self.collapseID = collapseID
+        self.pushType = pushType
+    }
 }
 
 /// What the operator may set.

@@ -15,6 +15,11 @@ package struct APIRoute: Hashable, Sendable {
     /// As it stands in the path; nil for calls outside any app.
     package let appID: String?
 
+    package init(call: Call, appID: String?) {
+        self.call = call
+        self.appID = appID
+    }
+
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {

@@ -25,8 +25,7 @@ struct FieldReader {
 
     func string(_ name: StaticString) throws(APIError) -> String? {
         guard let value = try value(name) else { return nil }
-        guard value.kind == .string else { throw .type(path(name), mustBe: "a string") }
-        guard let text = value.string else { throw .invalid(path(name), "it holds a lone surrogate") }
+        guard let text = value.string else { throw .type(path(name), mustBe: "a string") }
         return text
     }
 

@@ -33,8 +33,7 @@ extension SinglePush {
         guard var cids = list.elements else { throw .type("audience.cid", mustBe: "an array of exactly 1 string") }
         guard let first = cids.next() else { throw .empty("audience.cid") }
         guard cids.next() == nil else { throw .overLimit("audience.cid", "this call takes exactly 1") }
-        guard first.kind == .string else { throw .type("audience.cid", mustBe: "an array of exactly 1 string") }
-        let text = first.string ?? ""
+        guard let text = first.string else { throw .type("audience.cid", mustBe: "an array of exactly 1 string") }
         guard let cid = CID(hex: text) else { throw .targetInvalid(text) }
         return cid
     }
@@ -52,8 +51,7 @@ extension SinglePush {
             throw .invalid(name, "not supported yet, use push_message.transmission")
         }
         let name = "push_message.transmission"
-        guard transmission.kind == .string else { throw .type(name, mustBe: "a string") }
-        guard let payload = transmission.stringBytes else { throw .invalid(name, "it holds a lone surrogate") }
+        guard let payload = transmission.stringBytes else { throw .type(name, mustBe: "a string") }
         guard !payload.isEmpty else { throw .empty(name) }
         guard payload.count <= Limits.payloadBytes else {
             throw .overLimit(name, "\(payload.count) bytes, at most \(Limits.payloadBytes)")
