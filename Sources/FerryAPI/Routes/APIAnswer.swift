@@ -1,0 +1,117 @@
+package import FerryCore
+
+/// What happened to a pushed message at once, in GeTui's words.
+package enum PushStatus: String, Hashable, Sendable {
+    /// Accepted for a device that is online.
+    case online = "successed_online"
+    /// Accepted for a device that is not.
+    case offline = "successed_offline"
+    /// Not sent: the device was not seen for very long.
+    case ignored = "successed_ignore"
+}
+
+/// What `GET /user/status` tells of one device.
+package struct UserStatus: Hashable, Sendable {
+    package let isOnline: Bool
+    /// nil when it never logged in; the field is then left out.
+    package let lastLogin: Instant?
+
+    package init(isOnline: Bool, lastLogin: Instant?) {
+        self.isOnline = isOnline
+        self.lastLogin = lastLogin
+    }
+}
+
+/// What a call is answered with.
+package enum APIAnswer: Hashable, Sendable {
+    package struct Device: Hashable, Sendable {
+        package let cid: CID
+        /// nil for a device that the app does not have; it is then left out.
+        package let status: UserStatus?
+
+        package init(cid: CID, status: UserStatus?) {
+            self.cid = cid
+            self.status = status
+        }
+    }
+
+    case token(String, expires: Instant)
+    case revoked
+    case pushed(task: TaskID, cid: CID, PushStatus)
+    case statuses([Device])
+    case healthy
+    case ready
+    /// Not ready, and why; 503, so that a load balancer goes elsewhere.
+    case notReady(String)
+
+    package var response: HTTPResponse {
+        switch self {
+        case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
+        case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
+        case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
+        case .token, .revoked, .pushed, .statuses: HTTPResponse(status: 200, body: envelope)
+        }
+    }
+
+    /// GeTui's `{"code":0,"msg":"success","data":…}`. Times are strings of milliseconds, as its clients want them.
+    private var envelope: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("code", 0)
+        writer.member("msg", "success")
+        switch self {
+        case .token(let token, let expires):
+            writer.name("data")
+            writer.beginObject()
+            writer.member("expire_time", String(expires.milliseconds))
+            writer.member("token", token)
+            writer.endObject()
+        case .pushed(let task, let cid, let status):
+            writer.name("data")
+            writer.beginObject()
+            writer.name(task.description)
+            writer.beginObject()
+            writer.member(cid.description, status.rawValue)
+            writer.endObject()
+            writer.endObject()
+        case .statuses(let devices):
+            writer.name("data")
+            writer.beginObject()
+            for device in devices {
+                guard let status = device.status else { continue }
+                writer.name(device.cid.description)
+                writer.beginObject()
+                if let lastLogin = status.lastLogin {
+                    writer.member("last_login_time", String(lastLogin.milliseconds))
+                }
+                writer.member("status", status.isOnline ? "online" : "offline")
+                writer.endObject()
+            }
+            writer.endObject()
+        case .revoked, .healthy, .ready, .notReady: break
+        }
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func notReady(_ reason: String) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("status", "starting")
+        writer.member("reason", reason)
+        writer.endObject()
+        return writer.bytes
+    }
+}
+
+extension APIError {
+    package var response: HTTPResponse {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("code", Int64(code))
+        writer.member("msg", message)
+        writer.endObject()
+        return HTTPResponse(
+            status: httpStatus, body: writer.bytes, retryAfterSeconds: retryAfterSeconds, allow: allow)
+    }
+}

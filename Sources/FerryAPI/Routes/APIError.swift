@@ -1,0 +1,106 @@
+/// A refusal as the API words it: GeTui's code, and a message that names the field and the value at fault. The message
+/// shows at most `Excerpt.limit` bytes of what the peer wrote.
+package struct APIError: Error, Hashable, Sendable {
+    package let code: Int
+    package let message: String
+    package var retryAfterSeconds: Int?
+    /// For 405: the methods that the path takes.
+    package var allow: String?
+
+    package init(code: Int, message: String, retryAfterSeconds: Int? = nil, allow: String? = nil) {
+        self.code = code
+        self.message = message
+        self.retryAfterSeconds = retryAfterSeconds
+        self.allow = allow
+    }
+
+    /// GeTui's table of codes: small codes are answered with 200, 1xxxx with 401, 2xxxx with 400, 3xxxx with 403. The
+    /// rest are HTTP's own.
+    package var httpStatus: Int {
+        switch code {
+        case 400...599: code
+        case 10_000...19_999: 401
+        case 20_000...29_999: 400
+        case 30_000...39_999: 403
+        default: 200
+        }
+    }
+
+    /// 1: the body is not JSON.
+    package static func notJSON(_ fault: JSONFault) -> APIError {
+        APIError(code: 1, message: "the body is not JSON: \(fault.explanation)")
+    }
+
+    /// 2: the gateway is starting.
+    package static let starting = APIError(code: 2, message: "the service is starting, please retry")
+
+    /// 404. The path is shown.
+    package static func notFound(_ path: String) -> APIError {
+        APIError(code: 404, message: "there is no call at \(Excerpt.quoted(path))")
+    }
+
+    /// 405. `allow` names the methods that the path takes, comma-separated.
+    package static func methodNotAllowed(allow: String) -> APIError {
+        APIError(code: 405, message: "the method is not allowed here, use \(allow)", allow: allow)
+    }
+
+    /// 10001: the token is missing, unknown or expired. GeTui's own clients answer it by one new authentication, so it
+    /// must never be the answer to an authentication.
+    package static let tokenInvalid = APIError(code: 10001, message: "token is invalid or expired")
+
+    /// 10003: too many authentications a minute.
+    package static func authenticationTooFrequent(retryAfterSeconds: Int) -> APIError {
+        APIError(
+            code: 10003, message: "too many authentications, please retry later", retryAfterSeconds: retryAfterSeconds)
+    }
+
+    /// 20001 with any wording.
+    package static func badParameter(_ message: String) -> APIError { APIError(code: 20001, message: message) }
+
+    /// 30019: overloaded. GeTui's clients retry every other refusal at once.
+    package static func busy(retryAfterSeconds: Int) -> APIError {
+        APIError(code: 30019, message: "the service is busy, please retry later", retryAfterSeconds: retryAfterSeconds)
+    }
+}
+
+/// The wordings of 20001 that GeTui publishes, each with the value at fault where there is one.
+extension APIError {
+    /// `{param} is invalid`
+    package static func invalid(_ parameter: String, _ why: String) -> APIError {
+        badParameter("\(parameter) is invalid: \(why)")
+    }
+
+    /// `{param} can not be empty`
+    package static func empty(_ parameter: String) -> APIError { badParameter("\(parameter) can not be empty") }
+
+    /// `{param} cannot be null`
+    package static func null(_ parameter: String) -> APIError { badParameter("\(parameter) cannot be null") }
+
+    /// `{param} type error`
+    package static func type(_ parameter: String, mustBe expected: String) -> APIError {
+        badParameter("\(parameter) type error: must be \(expected)")
+    }
+
+    /// `{param} size over limit`
+    package static func overLimit(_ parameter: String, _ why: String) -> APIError {
+        badParameter("\(parameter) size over limit: \(why)")
+    }
+
+    /// `contains duplicate {param}`
+    package static func duplicate(_ parameter: String) -> APIError {
+        badParameter("contains duplicate \(parameter)")
+    }
+
+    /// `target user is invalid`: no such device, or another app's. The device is shown.
+    package static func targetInvalid(_ cid: String) -> APIError {
+        badParameter("target user is invalid: cid \(Excerpt.quoted(cid))")
+    }
+
+    /// A proof that does not match at `POST /auth`. See `tokenInvalid` for why it is not 10001.
+    package static let signInvalid = badParameter("sign is invalid")
+
+    /// `request_id` came again with other content.
+    package static func requestIDReused(_ requestID: String) -> APIError {
+        badParameter("request_id cannot be repeat.: \(Excerpt.quoted(requestID)) was used for another content")
+    }
+}

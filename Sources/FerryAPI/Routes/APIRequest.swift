@@ -1,0 +1,119 @@
+package import FerryCore
+
+/// A call with its parameters read and checked, as far as that is possible without knowing apps and devices.
+package enum APIRequest: Hashable, Sendable {
+    case authenticate(AuthRequest)
+    case revoke(token: String)
+    case pushSingle(SinglePush)
+    /// 1...1000 devices, each once, in the order asked.
+    case userStatus([CID])
+    case health
+    case ready
+}
+
+/// `POST /auth`.
+package struct AuthRequest: Hashable, Sendable {
+    /// 64 hex digits; to be compared with the lower-case hex of SHA-256 over appKey, the timestamp's digits and the
+    /// master secret.
+    package let sign: String
+    /// Milliseconds since 1970 by the sender's clock, 0 at least.
+    package let timestamp: Int64
+    package let appKey: String
+
+    package init(sign: String, timestamp: Int64, appKey: String) {
+        self.sign = sign
+        self.timestamp = timestamp
+        self.appKey = appKey
+    }
+}
+
+/// For how long a message is kept for a device that is not there.
+package enum TimeToLive: Hashable, Sendable {
+    /// Delivered now or never (ttl −1 and 0).
+    case liveOnly
+    /// 1...259,200,000.
+    case milliseconds(Int64)
+}
+
+/// `POST /push/single/cid`.
+package struct SinglePush: Hashable, Sendable {
+    /// 10...32 characters; the sender's name for this call, so that a repeat can be known.
+    package let requestID: String
+    package let cid: CID
+    /// The transmission, UTF-8, not empty.
+    package let payload: [UInt8]
+    package let ttl: TimeToLive
+    /// The sender's own alert; nil for the gateway's default.
+    package let alert: APNsAlert?
+
+    package init(requestID: String, cid: CID, payload: [UInt8], ttl: TimeToLive, alert: APNsAlert?) {
+        self.requestID = requestID
+        self.cid = cid
+        self.payload = payload
+        self.ttl = ttl
+        self.alert = alert
+    }
+
+    /// Bytes that two pushes share exactly when their content is the same: payload, ttl and alert. `requestID` and
+    /// `cid` are left out: they are the key under which contents are compared.
+    package var contentDigestInput: [UInt8] {
+        var writer = ByteWriter()
+        writer.bytes.reserveCapacity(payload.count + (alert?.payload.count ?? 0) + 64)
+        writer.string(payload)
+        switch ttl {
+        case .liveOnly: writer.varint(0)
+        case .milliseconds(let milliseconds): writer.varint(UInt64(max(0, milliseconds)))
+        }
+        guard let alert else {
+            writer.byte(0)
+            return writer.bytes
+        }
+        writer.byte(alert.pushType == .alert ? 1 : 2)
+        writer.string(alert.payload)
+        writer.string(Array((alert.collapseID ?? "").utf8))
+        return writer.bytes
+    }
+}
+
+/// A request to APNs as the sender wants it.
+package struct APNsAlert: Hashable, Sendable {
+    /// The header `apns-push-type`.
+    package enum PushType: String, Hashable, Sendable {
+        case alert
+        case background
+    }
+
+    /// The whole JSON body, at most 4096 bytes.
+    package let payload: [UInt8]
+    /// The header `apns-collapse-id`: 1...64 printable ASCII characters.
+    package let collapseID: String?
+    package let pushType: PushType
+
+    package init(payload: [UInt8], collapseID: String?, pushType: PushType) {
+        self.payload = payload
+        self.collapseID = collapseID
+        self.pushType = pushType
+    }
+}
+
+/// What the operator may set.
+package struct APILimits: Hashable, Sendable {
+    /// Characters (Unicode scalars) in `push_message.transmission`, GeTui's unit; beside it stands the protocol's own
+    /// limit of 65,536 bytes.
+    package let payloadCharacters: Int
+    /// Bytes of a body. The HTTP decoder's limit should be the same.
+    package let bodyBytes: Int
+
+    /// Both are brought into their range: 1...65,536 characters, 1 byte at least.
+    package init(payloadCharacters: Int = 3072, bodyBytes: Int = 1_048_576) {
+        self.payloadCharacters = min(max(1, payloadCharacters), Limits.payloadBytes)
+        self.bodyBytes = max(1, bodyBytes)
+    }
+
+    /// Devices in one call that asks about many.
+    static let cidsPerCall = 1000
+    /// The longest ttl in milliseconds: three days.
+    static let maximumTimeToLive: Int64 = 259_200_000
+    /// ttl when the sender names none: two hours.
+    static let defaultTimeToLive: Int64 = 7_200_000
+}

@@ -1,0 +1,79 @@
+internal import FerryCore
+
+/// Reads the parameters of calls. It keeps a JSON parser, so there is one a thread.
+package final class APIRequestParser {
+    private let limits: APILimits
+    private let json: JSONParser
+
+    package init(limits: APILimits) {
+        self.limits = limits
+        json = JSONParser(maximumBytes: limits.bodyBytes)
+    }
+
+    /// The call that `route` and the request's body make. Bodies of calls that need none are not looked at: PHP sends
+    /// `null`, or what is left of the call before.
+    package func parse(_ route: APIRoute, _ request: HTTPRequest) -> Result<APIRequest, APIError> {
+        let limits = limits
+        return switch route.call {
+        case .authenticate:
+            read(request.body) { fields throws(APIError) in .authenticate(try AuthRequest(fields)) }
+        case .pushSingle:
+            read(request.body) { fields throws(APIError) in .pushSingle(try SinglePush(fields, limits: limits)) }
+        case .revoke(let token): .success(.revoke(token: token))
+        case .userStatus(let cids): Self.devices(cids).map { .userStatus($0) }
+        case .health: .success(.health)
+        case .ready: .success(.ready)
+        }
+    }
+
+    private func read(
+        _ body: [UInt8], _ build: (FieldReader) throws(APIError) -> APIRequest
+    ) -> Result<APIRequest, APIError> {
+        let parsed = json.withParsed(body) { root -> Result<APIRequest, APIError> in
+            // `null` equals absent for the body too: what it lacks is then said by name.
+            guard root.kind == .object || root.isNull else { return .failure(.type("body", mustBe: "an object")) }
+            do throws(APIError) {
+                return .success(try build(FieldReader(root)))
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch parsed {
+        case .success(let result): return result
+        case .failure(.noMemory): return .failure(.busy(retryAfterSeconds: 1))
+        case .failure(let fault): return .failure(.notJSON(fault))
+        }
+    }
+
+    private static func devices(_ list: String) -> Result<[CID], APIError> {
+        var devices: [CID] = []
+        var seen: Set<CID> = []
+        var count = 0
+        for text in list.split(separator: ",", omittingEmptySubsequences: false) {
+            count += 1
+            guard count <= APILimits.cidsPerCall else {
+                return .failure(.overLimit("cid", "at most \(APILimits.cidsPerCall) in one call"))
+            }
+            guard !text.isEmpty else { return .failure(.empty("cid")) }
+            guard let cid = CID(hex: String(text)) else { return .failure(.targetInvalid(String(text))) }
+            if seen.insert(cid).inserted { devices.append(cid) }
+        }
+        return .success(devices)
+    }
+}
+
+extension AuthRequest {
+    fileprivate init(_ fields: FieldReader) throws(APIError) {
+        guard let sign = try fields.nonEmptyString("sign") else { throw .empty("sign") }
+        // Not shown: it is made from a secret.
+        guard sign.utf8.count == 64, Hexadecimal.decode(sign) != nil else {
+            throw .invalid("sign", "\(sign.utf8.count) bytes, must be the 64 hex digits of a SHA-256")
+        }
+        guard let timestamp = try fields.integer("timestamp") else { throw .empty("timestamp") }
+        guard timestamp >= 0 else {
+            throw .invalid("timestamp", "\(timestamp), must be milliseconds since 1970")
+        }
+        guard let appKey = try fields.nonEmptyString("appkey") else { throw .empty("appkey") }
+        self.init(sign: sign, timestamp: timestamp, appKey: appKey)
+    }
+}

@@ -1,0 +1,61 @@
+internal import FerryCore
+
+/// Reads the members of one object of a body, and words what is wrong with them. `null` equals absent, unknown members
+/// are not looked at, and a member that stands twice is refused by name.
+struct FieldReader {
+    private let object: JSONValue
+    /// Where the object stands in the body, with a dot at the end; empty for the body itself.
+    private let prefix: String
+
+    init(_ object: JSONValue, prefix: String = "") {
+        self.object = object
+        self.prefix = prefix
+    }
+
+    /// A member's name as messages show it: its place in the body.
+    func path(_ name: StaticString) -> String { "\(prefix)\(name)" }
+
+    func value(_ name: StaticString) throws(APIError) -> JSONValue? {
+        switch object.member(name) {
+        case .absent: return nil
+        case .duplicate: throw .duplicate(path(name))
+        case .value(let value): return value
+        }
+    }
+
+    func string(_ name: StaticString) throws(APIError) -> String? {
+        guard let value = try value(name) else { return nil }
+        guard let text = value.string else { throw .type(path(name), mustBe: "a string") }
+        return text
+    }
+
+    /// As `string`, but an empty one equals absent: many senders write every field that they know of.
+    func nonEmptyString(_ name: StaticString) throws(APIError) -> String? {
+        guard let text = try string(name), !text.isEmpty else { return nil }
+        return text
+    }
+
+    /// A whole number, or a string of its digits: senders write both.
+    func integer(_ name: StaticString) throws(APIError) -> Int64? {
+        guard let value = try value(name) else { return nil }
+        if let number = value.int64 ?? value.string.flatMap({ Int64($0) }) { return number }
+        throw .type(path(name), mustBe: "a whole number")
+    }
+
+    func object(_ name: StaticString) throws(APIError) -> FieldReader? {
+        guard let value = try value(name) else { return nil }
+        guard value.kind == .object else { throw .type(path(name), mustBe: "an object") }
+        return FieldReader(value, prefix: "\(prefix)\(name).")
+    }
+
+    func strings(_ name: StaticString) throws(APIError) -> [String]? {
+        guard let value = try value(name) else { return nil }
+        guard let elements = value.elements else { throw .type(path(name), mustBe: "an array of strings") }
+        var strings: [String] = []
+        for element in elements {
+            guard let text = element.string else { throw .type(path(name), mustBe: "an array of strings") }
+            strings.append(text)
+        }
+        return strings
+    }
+}
