@@ -1,6 +1,5 @@
 internal import FerryCore
 package import FerryIO
-internal import Synchronization
 
 /// Writes each stub as one line of JSON to a file: the exact request that APNs would get. A stub is accepted once its line
 /// is synced. For trying out, for tests, and for gateways that hand wake-ups to something else.
@@ -11,7 +10,7 @@ package final class OutboxChannel: WakeChannel {
     }
 
     private let mailbox: Mailbox<Order>
-    private let thread: Mutex<OSThread?>
+    private let thread: OSThread
 
     /// Opens `path` for appending, mode 0600.
     package init(path: String) throws(SystemError) {
@@ -21,10 +20,9 @@ package final class OutboxChannel: WakeChannel {
         try poller.add(mailbox.descriptor, .readable, token: 0)
         self.mailbox = mailbox
         var writer: Writer? = Writer(file: file, mailbox: mailbox, poller: poller)
-        thread = Mutex(
-            try OSThread(name: "outbox") {
-                if let writer = writer.take() { writer.run() }
-            })
+        thread = try OSThread(name: "outbox") {
+            if let writer = writer.take() { writer.run() }
+        }
     }
 
     package func request(_ stub: StubRequest, answer: @escaping @Sendable (StubAnswer) -> Void) {
@@ -33,8 +31,7 @@ package final class OutboxChannel: WakeChannel {
 
     package func close() {
         mailbox.post(.stop)
-        var stopping = thread.withLock { $0.take() }
-        if let thread = stopping.take() { thread.join() }
+        thread.join()
     }
 
     static func line(_ stub: StubRequest) -> [UInt8] {

@@ -3,6 +3,9 @@ package struct Partition: Hashable, Sendable, BitwiseCopyable {
     /// 0..<`Limits.partitions`.
     package let index: Int
 
+    /// `index` is taken modulo the count of partitions.
+    package init(index: Int) { self.index = Int(index.magnitude % UInt(Limits.partitions)) }
+
     /// The partition of a device. Never changes for the life of a data folder: `seq` lines depend on it.
     package init(of cid: CID) {
         // The finalizer of splitmix64: every bit of the id takes part, whatever made the id.

@@ -1,6 +1,11 @@
+internal import FerryAPI
+internal import FerryAPNS
 internal import FerryCore
 internal import FerryIO
+internal import FerryRouting
 internal import FerrySession
+internal import FerryStore
+internal import FerryWire
 
 /// One socket, as a trivial value in a shard's slab.
 struct Connection: BitwiseCopyable {

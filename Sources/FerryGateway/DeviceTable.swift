@@ -43,6 +43,8 @@ struct DeviceEntry {
         var record = record
         record.acknowledged = machine.acknowledged
         record.gap = machine.gap
+        record.stubDueUpTo = machine.stubsDueUpTo
+        record.stubSettledUpTo = machine.stubsSettledUpTo
         return record
     }
 }

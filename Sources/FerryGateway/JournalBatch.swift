@@ -1,6 +1,11 @@
+internal import FerryAPI
+internal import FerryAPNS
 internal import FerryCore
+internal import FerryIO
 internal import FerryRouting
+internal import FerrySession
 internal import FerryStore
+internal import FerryWire
 
 /// What a shard gathers in one tick for the journal: records, and what is to happen once they are on disk.
 struct JournalBatch {

@@ -1,7 +1,10 @@
 internal import FerryAPI
+internal import FerryAPNS
 internal import FerryCore
 internal import FerryIO
+internal import FerryRouting
 internal import FerrySession
+internal import FerryStore
 internal import FerryWire
 
 /// Sockets: taking them, reading, one send a tick, closing.
@@ -71,7 +74,7 @@ extension Shard {
         let farewell: [UInt8] =
             switch kind {
             case .http:
-                HTTPResponse.encode(.failure(.busy(retryAfterSeconds: 5)), keepAlive: false)
+                Self.refusal
             case .handshake, .device, .free:
                 GatewayFrame.close(CloseFrame(code: .tooManyConnections, retryAfter: 5_000)).encoded()
             }

@@ -1,6 +1,9 @@
+internal import FerryAPI
+internal import FerryAPNS
 internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
+internal import FerrySession
 internal import FerryStore
 internal import FerryWire
 
@@ -30,9 +33,11 @@ extension Shard {
         case .recordStubsDue(let upTo):
             let cid = devices[device].record.cid
             let record = Record.stubDue(cid: cid, upTo: upTo)
+            markChanged(device)
             append(record, .stubsDueRecorded(cid, record))
         case .recordNoToken(let upTo):
-            append(.stubSettled(cid: devices[device].record.cid, upTo: upTo, own: false, outcome: .noToken), nil)
+            markChanged(device)
+            append(.stubSettled(cid: devices[device].record.cid, upTo: upTo, outcome: .noToken), nil)
         case .requestStub(let plan): requestStub(plan, device)
         case .takeOver: break  // `takeOverConnection` has closed it, before the newer session was welcomed.
         case .transmit: pump(device)

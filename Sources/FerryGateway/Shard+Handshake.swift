@@ -1,5 +1,8 @@
+internal import FerryAPI
+internal import FerryAPNS
 internal import FerryCore
 internal import FerryIO
+internal import FerryRouting
 internal import FerrySession
 internal import FerryStore
 internal import FerryWire

@@ -1,6 +1,11 @@
+internal import FerryAPI
+internal import FerryAPNS
 internal import FerryCore
+internal import FerryIO
 internal import FerryRouting
+internal import FerrySession
 internal import FerryStore
+internal import FerryWire
 
 /// What a shard starts with: its part of what the store found.
 struct ShardRecovery: Sendable {
@@ -10,8 +15,8 @@ struct ShardRecovery: Sendable {
     var highest: [Seq]
     var firstSegment: UInt32
 
-    /// Divides `recovery` among shards. Request ids have no owner in their key, so every shard gets all of them; revoked
-    /// tokens too, but only the first shard writes them on.
+    /// Divides `recovery` among shards. A request id's key ends in its device's partition. Every shard refuses every revoked
+    /// token, but only the first keeps them on disk.
     static func divide(_ recovery: Recovery, among shards: Int) -> [ShardRecovery] {
         var parts = (0..<shards).map { _ in
             ShardRecovery(highest: recovery.highest, firstSegment: recovery.firstSegment)
@@ -19,9 +24,14 @@ struct ShardRecovery: Sendable {
         for device in recovery.devices {
             parts[Partition(of: device.record.cid).owner(among: shards)].devices.append(device)
         }
+        for request in recovery.requests {
+            let partition = Partition(index: Int(request.key.low % UInt64(Limits.partitions)))
+            parts[partition.owner(among: shards)].requests.append(request)
+        }
         for shard in parts.indices {
-            parts[shard].requests = shard == 0 ? recovery.requests : recovery.requests.map { ($0.key, $0.answer, 0) }
-            parts[shard].revokedTokens = recovery.revokedTokens.map { ($0.digest, $0.expiresAt, shard == 0 ? $0.segment : 0) }
+            parts[shard].revokedTokens = recovery.revokedTokens.map {
+                ($0.digest, $0.expiresAt, shard == 0 ? $0.segment : 0)
+            }
         }
         return parts
     }

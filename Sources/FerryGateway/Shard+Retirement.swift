@@ -1,5 +1,11 @@
+internal import FerryAPI
+internal import FerryAPNS
 internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerrySession
 internal import FerryStore
+internal import FerryWire
 
 /// A journal segment is about to go: the shard tells what of it must live on, in slices, so that no tick takes long.
 struct Retirement {
@@ -26,21 +32,27 @@ extension Shard {
         guard let current = retirement, !current.isTold else { return }
         var remains = SegmentRemains()
         let end = min(current.cursor + Self.devicesPerSlice, devices.endIndex)
-        for device in current.cursor..<max(current.cursor, end) where devices.isInUse(device) {
-            gather(device, of: current.segment, into: &remains)
+        var device = current.cursor
+        while device < end {
+            if devices.isInUse(device) { gather(device, of: current.segment, into: &remains) }
+            device += 1
         }
         retirement?.cursor = end
         let isLast = end >= devices.endIndex
         if isLast {
             remains.requests = requests.entries(upTo: current.segment)
-            for (digest, token) in revokedTokens where token.segment <= current.segment && token.segment != 0 {
-                if token.expiresAt > now { remains.revokedTokens.append((digest, token.expiresAt)) }
-                revokedTokens[digest]?.segment = 0
-            }
+            remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
             retirement?.isTold = true
         }
         environment.store.submit(
             [.remains(segment: current.segment, remains, isLast: isLast)], from: index)
+    }
+
+    private mutating func takeRevokedTokens(upTo segment: UInt32) -> [(digest: [UInt8], expiresAt: Instant)] {
+        let going = revokedTokens.filter { $0.value.segment != 0 && $0.value.segment <= segment }
+        for digest in going.keys { revokedTokens[digest]?.segment = 0 }
+        let time = now
+        return going.compactMap { $0.value.expiresAt > time ? (digest: $0.key, expiresAt: $0.value.expiresAt) : nil }
     }
 
     private mutating func gather(_ device: Int, of segment: UInt32, into remains: inout SegmentRemains) {
@@ -49,11 +61,9 @@ extension Shard {
             remains.devices.append(devices[device].currentRecord)
             devices[device].changedSegment = 0
         }
-        let log = devices[device].machine.log
         let cid = devices[device].record.cid
-        for index in 0..<log.count where log[index].location.segment == segment {
-            remains.kept.append(
-                MessageReference(cid: cid, seq: log[index].seq, location: log[index].location))
+        for message in devices[device].machine.log.messages(inSegment: segment) {
+            remains.kept.append(MessageReference(cid: cid, seq: message.seq, location: message.location))
         }
     }
 }

@@ -1,7 +1,10 @@
+internal import FerryAPI
+internal import FerryAPNS
 internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStore
 internal import FerryWire
 
 /// Frames of devices after their welcome.

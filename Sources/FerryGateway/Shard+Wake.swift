@@ -1,8 +1,11 @@
+internal import FerryAPI
 internal import FerryAPNS
 internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
+internal import FerrySession
 internal import FerryStore
+internal import FerryWire
 
 /// Wake-ups: from a device's decision to the channel, and the answer back.
 extension Shard {
@@ -59,11 +62,13 @@ extension Shard {
         }
         switch plan {
         case .standard(let upTo, _, _):
-            append(.stubSettled(cid: cid, upTo: upTo, own: false, outcome: outcome), nil)
+            append(.stubSettled(cid: cid, upTo: upTo, outcome: outcome), nil)
         case .own(let message):
-            append(.stubSettled(cid: cid, upTo: message.seq, own: true, outcome: outcome), nil)
+            append(.stubSettled(cid: cid, upTo: message.seq, outcome: outcome), nil)
         }
-        if let device = devices.index(of: cid) { tell(device: device, .stubAnswered(plan)) }
+        guard let device = devices.index(of: cid) else { return }
+        markChanged(device)
+        tell(device: device, .stubAnswered(plan))
     }
 
     private func topic(_ device: Int) -> String {

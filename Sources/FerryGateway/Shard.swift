@@ -5,6 +5,7 @@ internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
 internal import FerryStore
+internal import FerryWire
 
 /// One thread's part of the gateway: its connections, the devices of its partitions, and its own event loop. Nothing in here
 /// is shared; other threads talk to it through its mailbox. It is the driver of the pure machines: it reads, tells them what
@@ -38,6 +39,7 @@ struct Shard: ~Copyable {
     var reads: [UInt64: PendingRead] = [:]
     var forgotten: [(cid: CID, seq: Seq)] = []
     var requests: IdempotencyWindow<RequestAnswer>
+    var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     var retirement: Retirement?
@@ -156,7 +158,7 @@ struct Shard: ~Copyable {
         case .store(let events): for event in events { handle(event) }
         case .handOver(let handOver): receive(handOver)
         case .order(let order): take(order)
-        case .answer(let answer): deliver(answer)
+        case .reply(let reply): deliver(reply)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
         case .apiTokenRevoked(let digest, let expiresAt):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
@@ -255,5 +257,12 @@ struct ShardEnvironment: Sendable {
     let census: ConnectionCensus
 
     var shards: Int { mailboxes.count }
+
+    var httpLimits: HTTPLimits {
+        var limits = HTTPLimits()
+        limits.bodyBytes = configuration.api.bodyBytes
+        return limits
+    }
+
     func owner(of cid: CID) -> Int { Partition(of: cid).owner(among: shards) }
 }

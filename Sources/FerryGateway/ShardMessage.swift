@@ -5,6 +5,7 @@ internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
 internal import FerryStore
+internal import FerryWire
 
 /// What other threads tell a shard through its mailbox.
 enum ShardMessage: Sendable {
@@ -12,7 +13,7 @@ enum ShardMessage: Sendable {
     /// A connection whose device this shard owns.
     case handOver(HandOver)
     case order(APIOrder)
-    case answer(APIAnswer)
+    case reply(ShardReply)
     case stubAnswered(CID, StubPlan, StubAnswer)
     case apiTokenRevoked(digest: [UInt8], expiresAt: Instant)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
@@ -51,7 +52,7 @@ struct PushOrder: Sendable {
 }
 
 /// What the owner answers.
-enum APIAnswer: Sendable {
+enum ShardReply: Sendable {
     case push(APIOrigin, Result<PushReceipt, APIError>)
     /// Devices that are not registered with the app are left out.
     case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)])

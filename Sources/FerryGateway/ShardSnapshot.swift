@@ -1,4 +1,4 @@
-package import FerryCore
+internal import FerryCore
 
 /// One shard in numbers; sums over shards are the gateway's.
 package struct ShardSnapshot: Sendable, Equatable {

@@ -1,9 +1,10 @@
 internal import CLinux
 internal import Synchronization
 
-/// A kernel thread. It must be joined before the process lets go of what its body uses.
-package struct OSThread: ~Copyable {
+/// A kernel thread. Join it before the process lets go of what its body uses.
+package final class OSThread: Sendable {
     private let handle: UInt64
+    private let isJoined = Mutex(false)
 
     /// Starts `body` on a thread of its own. `name` is cut to 15 bytes by the kernel.
     package init(name: String, _ body: sending @escaping () -> Void) throws(SystemError) {
@@ -20,9 +21,13 @@ package struct OSThread: ~Copyable {
         handle = created
     }
 
-    /// Waits for the end of the body.
-    package consuming func join() {
-        _ = clinux_thread_join(handle)
+    /// Waits for the end of the body. Once is enough; again does nothing.
+    package func join() {
+        let isFirst = isJoined.withLock { joined in
+            defer { joined = true }
+            return !joined
+        }
+        if isFirst { _ = clinux_thread_join(handle) }
     }
 
     private final class Body {

@@ -1,5 +1,5 @@
 /// An IPv4 address and port, as `HOST:PORT` on the command line.
-package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
+package struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringConvertible {
     /// In host byte order.
     package let address: UInt32
     package var port: UInt16

@@ -139,6 +139,29 @@ package struct DeviceStateMachine: Hashable, Sendable {
         return earliest == .distantFuture ? nil : earliest
     }
 
+    /// No message up to here wants a stub any more. Conservative: what is settled behind one that is not does not count.
+    package var stubsSettledUpTo: Seq {
+        var last = window.acknowledged
+        for index in 0..<log.count {
+            switch log[index].stub {
+            case .settled, .noToken, .notWanted: last = log[index].seq
+            case .none, .due, .requested: return last
+            }
+        }
+        return last
+    }
+
+    /// The last message for which a stub is due or was asked for.
+    package var stubsDueUpTo: Seq {
+        for index in stride(from: log.count - 1, through: 0, by: -1) {
+            switch log[index].stub {
+            case .due, .requested: return log[index].seq
+            case .none, .settled, .noToken, .notWanted: continue
+            }
+        }
+        return .zero
+    }
+
     /// Whether the message is kept and has not ended.
     package func isKept(_ seq: Seq) -> Bool { position(of: seq) != nil }
 

@@ -59,6 +59,11 @@ package struct MessageLog: Hashable, Sendable {
         return low
     }
 
+    /// The messages that were accepted in this segment of the journal.
+    package func messages(inSegment segment: UInt32) -> [KeptMessage] {
+        storage[head...].filter { $0.location.segment == segment }
+    }
+
     package static func == (left: Self, right: Self) -> Bool {
         left.storage[left.head...] == right.storage[right.head...]
     }

@@ -1,0 +1,63 @@
+internal import FerryAPI
+internal import FerryCore
+
+/// What a backend's connection has beside its slot: the decoder, and the answers in the order of their requests. A request
+/// that was pipelined behind a slow one may be answered earlier; its answer waits for its turn here.
+struct BackendConnection {
+    /// A request that has begun must be whole within this time.
+    static var requestDeadline: Duration { .seconds(30) }
+    /// An idle connection is kept this long.
+    static var idleDeadline: Duration { .seconds(75) }
+    /// Open answers above which the connection is not read on.
+    static var openAnswerLimit: Int { 64 }
+
+    private struct Answer {
+        var bytes: [UInt8]?
+        var closes: Bool
+        var isHead: Bool
+        var keepAlive: Bool
+    }
+
+    var decoder: HTTPRequestDecoder
+    private var answers: [Answer] = []
+    private var head = 0
+    /// The slot number of `answers[head]`.
+    private var firstSlot: UInt64 = 0
+    /// No request is taken after this; the connection closes after the last answer.
+    var closesWhenAnswered = false
+
+    init(limits: HTTPLimits) { decoder = HTTPRequestDecoder(limits: limits) }
+
+    var openAnswers: Int { answers.count - head }
+    var hasOpenAnswers: Bool { openAnswers > 0 }
+
+    /// Takes a place in the order of answers.
+    mutating func open(keepAlive: Bool, isHead: Bool) -> UInt64 {
+        answers.append(Answer(bytes: nil, closes: !keepAlive, isHead: isHead, keepAlive: keepAlive))
+        return firstSlot + UInt64(openAnswers - 1)
+    }
+
+    /// The answer for a slot. One that is no longer there, or has its answer, is ignored.
+    mutating func fill(_ slot: UInt64, _ response: HTTPResponse) {
+        guard slot >= firstSlot, slot - firstSlot < UInt64(openAnswers) else { return }
+        let index = head + Int(slot - firstSlot)
+        guard answers[index].bytes == nil else { return }
+        var bytes: [UInt8] = []
+        response.encode(
+            into: &bytes, keepAlive: answers[index].keepAlive, includesBody: !answers[index].isHead)
+        answers[index].bytes = bytes
+    }
+
+    /// The next answer whose turn it is, and whether the connection closes after it.
+    mutating func next() -> (bytes: [UInt8], closes: Bool)? {
+        guard head < answers.count, let bytes = answers[head].bytes else { return nil }
+        let closes = answers[head].closes
+        head += 1
+        firstSlot += 1
+        if head == answers.count {
+            answers.removeAll(keepingCapacity: true)
+            head = 0
+        }
+        return (bytes, closes)
+    }
+}

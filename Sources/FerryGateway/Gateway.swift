@@ -1,0 +1,108 @@
+internal import FerryAPI
+package import FerryAPNS
+internal import FerryCore
+package import FerryIO
+internal import FerryRouting
+package import FerryStore
+internal import Synchronization
+
+/// The running gateway: the store, the listeners and the shards, in that order; stopped in the reverse one.
+package final class Gateway: Sendable {
+    /// Where devices and backends reach it, with the ports that were picked.
+    package let deviceAddress: SocketAddress
+    package let httpAddress: SocketAddress
+
+    private let store: any MessageStore
+    private let wake: any WakeChannel
+    private let mailboxes: [Mailbox<ShardMessage>]
+    private let threads: [OSThread]
+    private let listeners: [Int32]
+
+    /// Descriptors that connections leave to files, the store and the poller.
+    private static let descriptorReserve = 512
+
+    package init(
+        configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel
+    ) throws {
+        let recovery = store.takeRecovery()
+        let clock = WallClock(floor: recovery.lastTime)
+        let deviceListener = try Socket.listen(configuration.deviceListen)
+        let httpListener: Int32
+        do {
+            httpListener = try Socket.listen(configuration.httpListen)
+        } catch {
+            Socket.close(deviceListener)
+            throw error
+        }
+        listeners = [deviceListener, httpListener]
+        deviceAddress = SocketAddress(
+            address: configuration.deviceListen.address, port: try Socket.localPort(deviceListener))
+        httpAddress = SocketAddress(address: configuration.httpListen.address, port: try Socket.localPort(httpListener))
+        let shards = max(1, configuration.shards)
+        var mailboxes: [Mailbox<ShardMessage>] = []
+        for _ in 0..<shards { mailboxes.append(try Mailbox<ShardMessage>()) }
+        self.mailboxes = mailboxes
+        self.store = store
+        self.wake = wake
+        let limit =
+            configuration.connectionLimit ?? max(64, ProcessSignals.raiseDescriptorLimit() - Self.descriptorReserve)
+        let environment = ShardEnvironment(
+            configuration: configuration, clock: clock, epoch: recovery.epoch, store: store, wake: wake,
+            composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
+            deviceListener: deviceListener, httpListener: httpListener, connectionLimit: limit,
+            census: ConnectionCensus(limit: limit))
+        try store.start(
+            sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
+        let parts = ShardRecovery.divide(recovery, among: shards)
+        var started: [OSThread] = []
+        for index in 0..<shards {
+            let part = parts[index]
+            let mailbox = mailboxes[index]
+            let thread = try OSThread(name: "shard-\(index)") {
+                do {
+                    var shard = try Shard(index: index, environment: environment, mailbox: mailbox, recovery: part)
+                    shard.run()
+                } catch {
+                    EventLog.write(.error, "shard cannot start", ["reason": "\(error)"])
+                }
+            }
+            started.append(thread)
+        }
+        threads = started
+    }
+
+    /// The sum of all shards, as each sees itself now.
+    package func snapshot(_ tell: @escaping @Sendable (ShardSnapshot) -> Void) {
+        let gathered = SnapshotSum(expected: mailboxes.count, tell: tell)
+        for mailbox in mailboxes { mailbox.post(.snapshot { gathered.add($0) }) }
+    }
+
+    /// Takes no more work, finishes what was accepted, and returns when all of it is on disk.
+    package func stop() {
+        for mailbox in mailboxes { mailbox.post(.drain) }
+        for thread in threads { thread.join() }
+        for listener in listeners { Socket.close(listener) }
+        wake.close()
+        store.close()
+    }
+}
+
+/// Adds the shards' snapshots as they come.
+private final class SnapshotSum: Sendable {
+    private let state: Mutex<(missing: Int, sum: ShardSnapshot)>
+    private let tell: @Sendable (ShardSnapshot) -> Void
+
+    init(expected: Int, tell: @escaping @Sendable (ShardSnapshot) -> Void) {
+        state = Mutex((expected, ShardSnapshot()))
+        self.tell = tell
+    }
+
+    func add(_ snapshot: ShardSnapshot) {
+        let complete: ShardSnapshot? = state.withLock { state in
+            state.missing -= 1
+            state.sum = state.sum + snapshot
+            return state.missing == 0 ? state.sum : nil
+        }
+        if let complete { tell(complete) }
+    }
+}

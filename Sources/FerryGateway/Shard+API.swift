@@ -1,0 +1,276 @@
+internal import FerryAPI
+internal import FerryAPNS
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerrySession
+internal import FerryStore
+internal import FerryWire
+
+/// API calls: from a request to its owner and back.
+extension Shard {
+    mutating func route(_ request: HTTPRequest, _ origin: APIOrigin) {
+        switch APIRouter.match(request) {
+        case .failure(let error): fill(origin, .failure(error))
+        case .success(let route):
+            switch call(route, request) {
+            case .failure(let error): fill(origin, .failure(error))
+            case .success((let app, let call)): perform(call, app, origin)
+            }
+        }
+    }
+
+    /// The app and the token first, then the body: who may not ask learns nothing about what was asked.
+    private mutating func call(
+        _ route: APIRoute, _ request: HTTPRequest
+    ) -> Result<(App?, APIRequest), APIError> {
+        var app: App?
+        if let text = route.appID {
+            app = AppID(text).flatMap { environment.configuration.apps[$0] }
+            guard let app else {
+                return .failure(.badParameter("appId is invalid: this gateway has no app \(Excerpt.quoted(text))"))
+            }
+            if route.requiresToken, !isLive(token: request.fields.first("token"), app) {
+                return .failure(.tokenInvalid)
+            }
+        }
+        return parser.parse(route, request).map { (app, $0) }
+    }
+
+    private func isLive(token: String?, _ app: App) -> Bool {
+        guard let token, let expiresAt = environment.configuration.identity.expiry(ofAPIToken: token, app: app),
+            expiresAt > now
+        else { return false }
+        return revokedTokens.isEmpty || revokedTokens[Self.digest(ofToken: token)] == nil
+    }
+
+    private static func digest(ofToken token: String) -> [UInt8] {
+        // Hex has two spellings; one token has one digest.
+        Cryptography.sha256(Array(token.lowercased().utf8))
+    }
+
+    private mutating func perform(_ call: APIRequest, _ app: App?, _ origin: APIOrigin) {
+        switch call {
+        case .health: fill(origin, .success(.healthy))
+        case .ready:
+            fill(origin, .success(isDraining ? .notReady("the gateway is stopping") : .ready))
+        case .authenticate(let request): if let app { authenticate(request, app, origin) }
+        case .revoke(let token): if let app { revoke(token, app, origin) }
+        case .pushSingle(let push): if let app { order(push, app, origin) }
+        case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
+        }
+    }
+
+    // MARK: - Tokens
+
+    private static var tokenLife: Duration { .seconds(86_400) }
+
+    private mutating func authenticate(_ request: AuthRequest, _ app: App, _ origin: APIOrigin) {
+        let signed = Array("\(app.key)\(request.timestamp)\(app.masterSecret)".utf8)
+        let expected = Array(Hexadecimal.encode(Cryptography.sha256(signed)).utf8)
+        // The same answer for a wrong key and a wrong secret; never 10001, which makes GeTui's clients authenticate again.
+        guard Cryptography.isEqual(Array(request.appKey.utf8), Array(app.key.utf8)),
+            Cryptography.isEqual(Array(request.sign.lowercased().utf8), expected)
+        else {
+            fill(origin, .failure(.signInvalid))
+            return
+        }
+        let skew = environment.configuration.authClockSkew
+        let claimed = Instant(milliseconds: request.timestamp)
+        guard claimed + skew >= now, now + skew >= claimed else {
+            fill(
+                origin,
+                .failure(.invalid("timestamp", "\(request.timestamp) is too far from the gateway's \(now.milliseconds)")))
+            return
+        }
+        let expiresAt = now + Self.tokenLife
+        let token = environment.configuration.identity.apiToken(app: app, expiresAt: expiresAt)
+        fill(origin, .success(.token(token, expires: expiresAt)))
+    }
+
+    private mutating func revoke(_ token: String, _ app: App, _ origin: APIOrigin) {
+        guard let expiresAt = environment.configuration.identity.expiry(ofAPIToken: token, app: app), expiresAt > now
+        else {
+            fill(origin, .failure(.tokenInvalid))
+            return
+        }
+        let digest = Self.digest(ofToken: token)
+        append(
+            .apiTokenRevoked(digest: digest, expiresAt: expiresAt),
+            .apiTokenRevoked(digest: digest, expiresAt: expiresAt, origin))
+    }
+
+    mutating func tokenRevoked(_ digest: [UInt8], _ expiresAt: Instant, _ origin: APIOrigin, segment: UInt32) {
+        revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: segment)
+        for shard in 0..<environment.shards where shard != index {
+            post(.apiTokenRevoked(digest: digest, expiresAt: expiresAt), to: shard)
+        }
+        fill(origin, .success(.revoked))
+    }
+
+    // MARK: - Push
+
+    private mutating func order(_ push: SinglePush, _ app: App, _ origin: APIOrigin) {
+        let order = PushOrder(app: app.id, push: push, key: Self.requestKey(app.id, push), origin: origin)
+        post(.order(.push(order)), to: environment.owner(of: push.cid))
+    }
+
+    /// The digests of (app, request id, cid) and of the content. The key's low bits are the device's partition, so that after
+    /// a restart each shard takes the keys of its own devices.
+    private static func requestKey(_ app: AppID, _ push: SinglePush) -> RequestKey {
+        var name = ByteWriter()
+        name.string(app.text.utf8)
+        name.string(push.requestID.utf8)
+        name.identifier(push.cid.value)
+        let zero = Identifier128(high: 0, low: 0)
+        var key = Identifier128(bytes: Cryptography.sha256(name.bytes)) ?? zero
+        let partition = UInt64(Partition(of: push.cid).index)
+        key.low = key.low / UInt64(Limits.partitions) * UInt64(Limits.partitions) + partition
+        let content = Identifier128(bytes: Cryptography.sha256(push.contentDigestInput)) ?? zero
+        return RequestKey(key: key, content: content)
+    }
+
+    mutating func take(_ order: APIOrder) {
+        switch order {
+        case .push(let push): take(push)
+        case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
+        }
+    }
+
+    private mutating func take(_ order: PushOrder) {
+        switch requests.find(order.key.key) {
+        case .answered(let first):
+            guard first.content == order.key.content else { return refuseRepeat(order) }
+            answer(
+                order,
+                .success(PushReceipt(taskID: first.taskID, cid: order.push.cid, wasOnline: first.wasOnline)))
+        case .inFlight(let content):
+            guard content == order.key.content else { return refuseRepeat(order) }
+            requestWaiters[order.key.key, default: []].append(order)
+        case .unknown:
+            requests.begin(order.key.key, content: order.key.content)
+            if let device = devices.index(of: order.push.cid) {
+                accept(order, device: device)
+            } else {
+                wait(for: order.push.cid, .push(order))
+            }
+        }
+    }
+
+    private mutating func refuseRepeat(_ order: PushOrder) {
+        answer(order, .failure(.requestIDReused(order.push.requestID)))
+    }
+
+    /// The device is known, or known not to exist: the message gets its place in the device's stream and goes to the journal.
+    mutating func accept(_ order: PushOrder, device: Int?) {
+        guard let device, devices[device].record.app == order.app else {
+            giveUp(order, .targetInvalid(order.push.cid.description))
+            return
+        }
+        guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
+            giveUp(order, .busy(retryAfterSeconds: 1))
+            return
+        }
+        let partition = Partition(of: order.push.cid).index
+        sequences[partition] = sequences[partition].next
+        journal.highest[partition] = sequences[partition]
+        let message = makeMessage(order, seq: sequences[partition], device: device)
+        let offset = journal.writer.bytes.count
+        let length = RecordCodec.append(message, to: &journal.writer)
+        devices[device].pendingChanges += 1
+        journal.effects.append(
+            .messageAccepted(message, order, offset: UInt32(offset), length: UInt32(length)))
+    }
+
+    private mutating func makeMessage(_ order: PushOrder, seq: Seq, device: Int) -> AcceptedMessage {
+        let machine = devices[device].machine
+        let expiresAt: Instant =
+            switch order.push.ttl {
+            case .liveOnly: now
+            case .milliseconds(let milliseconds): now + .milliseconds(milliseconds)
+            }
+        let isOnline = machine.presence.isOnline
+        let stub: StubNeed
+        if isOnline {
+            stub = .none
+        } else if order.push.ttl == .liveOnly && order.push.alert == nil {
+            stub = .notWanted
+        } else {
+            stub = machine.hasToken ? .due : .noToken
+        }
+        return AcceptedMessage(
+            cid: order.push.cid, seq: seq, messageID: MessageID(randomIdentifier()),
+            taskID: TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .single), acceptedAt: now,
+            expiresAt: expiresAt, stub: stub, wasOnline: isOnline, request: order.key,
+            alert: order.push.alert.map {
+                OwnAlert(body: $0.payload, collapseID: $0.collapseID, isBackground: $0.pushType == .background)
+            }, payload: order.push.payload)
+    }
+
+    private mutating func randomIdentifier() -> Identifier128 {
+        Identifier128(high: random.next(), low: random.next())
+    }
+
+    /// The message is on disk.
+    mutating func accepted(_ message: AcceptedMessage, _ order: PushOrder, _ location: RecordLocation) {
+        counters.accepted += 1
+        let answer = RequestAnswer(
+            content: order.key.content, taskID: message.taskID, wasOnline: message.wasOnline,
+            acceptedAt: message.acceptedAt)
+        requests.settle(
+            order.key.key, answer, acceptedAt: message.acceptedAt, segment: location.segment)
+        let receipt = PushReceipt(taskID: message.taskID, cid: message.cid, wasOnline: message.wasOnline)
+        self.answer(order, .success(receipt))
+        for waiter in requestWaiters.removeValue(forKey: order.key.key) ?? [] { self.answer(waiter, .success(receipt)) }
+        guard let device = devices.index(of: message.cid) else { return }
+        devices[device].pendingChanges -= 1
+        counters.keptMessages += 1
+        atHand = [message]
+        atHandCursor = 0
+        tell(device: device, .messageSynced(KeptMessage(message, location: location)))
+        atHand = []
+    }
+
+    /// The message is not on disk and will not be.
+    mutating func refused(_ message: AcceptedMessage, _ order: PushOrder) {
+        if let device = devices.index(of: message.cid) { devices[device].pendingChanges -= 1 }
+        giveUp(order, .busy(retryAfterSeconds: 5))
+    }
+
+    /// Nothing came of the first try, nor of those that waited for it.
+    private mutating func giveUp(_ order: PushOrder, _ error: APIError) {
+        requests.abandon(order.key.key)
+        answer(order, .failure(error))
+        for waiter in requestWaiters.removeValue(forKey: order.key.key) ?? [] { answer(waiter, .failure(error)) }
+    }
+
+    mutating func answer(_ order: PushOrder, _ result: Result<PushReceipt, APIError>) {
+        post(.reply(.push(order.origin, result)), to: order.origin.shard)
+    }
+
+    mutating func deliver(_ reply: ShardReply) {
+        switch reply {
+        case .push(let origin, let result):
+            fill(
+                origin,
+                result.map { .pushed(task: $0.taskID, cid: $0.cid, $0.wasOnline ? .online : .offline) })
+        case .status(let origin, let statuses): collect(statuses, for: origin)
+        }
+    }
+}
+
+extension KeptMessage {
+    init(_ message: AcceptedMessage, location: RecordLocation) {
+        let stub: Stub =
+            switch message.stub {
+            case .none: .none
+            case .due: .due
+            case .noToken: .noToken
+            case .notWanted: .notWanted
+            }
+        self.init(
+            seq: message.seq, expiresAt: message.expiresAt, location: location,
+            payloadBytes: UInt32(clamping: message.payload.count), isLiveOnly: message.isLiveOnly,
+            hasOwnAlert: message.alert != nil, wasOffline: false, stub: stub)
+    }
+}
