@@ -36,6 +36,11 @@ struct HTTPRefusalTests {
         ("GET / HTTP/1.1\r\nHost: a\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost: a\r\n\n", 400),
         ("GET / HTTP/1.1\r\nHost: a\rX: b\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nX: b\r\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nX: b\r\n\r\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nX\r: b\r\n\r\n", 400),
+        ("GET /\r HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("\rGET / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\r\nHost: a\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400),
@@ -86,6 +91,12 @@ struct HTTPRefusalTests {
         #expect(said.count == 1)
         #expect(said.first?.refusal?.status == 400)
         #expect(decode(bytes, cuts: Array(0..<bytes.count)) == said)
+    }
+
+    @Test(arguments: [" ", "\t"])
+    func `a folded header is called so`(fold: String) {
+        let said = decode("GET / HTTP/1.1\r\nHost: a\r\n\(fold)X: b\r\n\r\n")
+        #expect(said.first?.refusal?.message == "a header line is folded")
     }
 
     @Test func `equal lengths said twice are one length`() {

@@ -168,6 +168,30 @@ struct SinglePushTests {
         }
     }
 
+    @Test func `no prefix and no changed byte of a push traps, and what is wrong is said shortly`() {
+        var body = PushBody.ios(#""auto_badge":"+1","aps":{"alert":{"title":"t","loc-args":["a"]},"sound":"s"}"#)
+        body.settings = #"{"ttl":"60000","strategy":{"default":1}}"#
+        let bytes = Array(body.text.utf8)
+        let parser = APIRequestParser(limits: APILimits())
+        let route = APIRoute(call: .pushSingle, appID: "demo")
+        guard var request = decode("POST / HTTP/1.1\r\nHost: a\r\n\r\n").first?.request else { return }
+        var accepted = 0
+        for position in bytes.indices {
+            request.body = Array(bytes[..<position])
+            #expect(parser.parse(route, request).error?.code == 1)
+            for value in [0, 0x22, 0x2c, 0x30, 0x5c, 0x5d, 0x7d, 0xff] as [UInt8] {
+                request.body = bytes
+                request.body[position] = value
+                let parsed = parser.parse(route, request)
+                if parsed.push != nil { accepted += 1 }
+                #expect((parsed.error?.message.utf8.count ?? 0) <= 160)
+            }
+        }
+        #expect(accepted > 100)
+        request.body = bytes
+        #expect(parser.parse(route, request).push?.alert != nil)
+    }
+
     @Test func `content is the same exactly when payload, ttl and alert are`() throws {
         let bodies = [
             PushBody(), PushBody(message: #"{"transmission":"hell"}"#), PushBody(settings: #"{"ttl":1}"#),

@@ -14,7 +14,6 @@ package struct HTTPRefusal: Error, Hashable, Sendable {
     static func malformed(_ message: String) -> Self { HTTPRefusal(400, message) }
 
     static let bareLineFeed = malformed("a line ends without carriage return")
-    static let bareCarriageReturn = malformed("a carriage return stands within a line")
     static let requestLineTooLong = HTTPRefusal(414, "the request line is too long")
     static let headerTooLarge = HTTPRefusal(431, "the header is too large")
     static let bodyTooLarge = HTTPRefusal(413, "the body is too large")

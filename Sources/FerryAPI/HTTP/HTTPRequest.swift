@@ -53,6 +53,11 @@ package struct HTTPFields: Hashable, Sendable {
     package var count: Int { entries.count }
 
     mutating func append(name: some Collection<UInt8>, value: some Collection<UInt8>) {
+        if entries.isEmpty {
+            // What a usual client's header takes; saves growing step by step.
+            entries.reserveCapacity(12)
+            bytes.reserveCapacity(384)
+        }
         let nameStart = bytes.count
         bytes.append(contentsOf: name)
         let valueStart = bytes.count
@@ -67,30 +72,29 @@ package struct HTTPFields: Hashable, Sendable {
     /// The value of the first field of that name, without white space around it. `name` is given in lower case and
     /// meets any spelling.
     package func first(_ name: StaticString) -> String? {
-        for entry in entries where matches(entry, name) {
-            return String(decoding: bytes[Int(entry.valueStart)..<Int(entry.end)], as: UTF8.self)
+        for index in entries.indices where isNamed(index, name) {
+            return String(decoding: value(index), as: UTF8.self)
         }
         return nil
     }
 
-    /// The values of all fields of that name.
-    func values(_ name: StaticString) -> [ArraySlice<UInt8>] {
-        entries.filter { matches($0, name) }.map { bytes[Int($0.valueStart)..<Int($0.end)] }
-    }
-
-    /// Whether a comma-separated list of that name holds `token` (given in lower case).
-    func lists(_ name: StaticString, _ token: StaticString) -> Bool {
-        for entry in entries where matches(entry, name) {
-            let value = bytes[Int(entry.valueStart)..<Int(entry.end)]
-            for element in value.split(separator: 0x2c) where isEqualIgnoringCase(ASCII.trimmed(element), token) {
-                return true
+    /// Whether field `index` (of `count`) has that name, given in lower case.
+    func isNamed(_ index: Int, _ name: StaticString) -> Bool {
+        let entry = entries[index]
+        let start = Int(entry.nameStart)
+        guard Int(entry.valueStart) - start == name.utf8CodeUnitCount else { return false }
+        let span = bytes.span
+        return name.withUTF8Buffer { expected in
+            for offset in expected.indices where ASCII.lowercased(span[start + offset]) != expected[offset] {
+                return false
             }
+            return true
         }
-        return false
     }
 
-    private func matches(_ entry: Entry, _ name: StaticString) -> Bool {
-        isEqualIgnoringCase(bytes[Int(entry.nameStart)..<Int(entry.valueStart)], name)
+    func value(_ index: Int) -> ArraySlice<UInt8> {
+        let entry = entries[index]
+        return bytes[Int(entry.valueStart)..<Int(entry.end)]
     }
 }
 

@@ -90,10 +90,9 @@ package struct HTTPRequestDecoder {
                 guard missing == 0 else { return needsMore() }
                 phase = .chunkEnd
             case .chunkEnd:
-                guard let line = try takeLine(0, .malformed("a chunk is longer than its size")) else {
+                guard try takeLine(0, .malformed("a chunk is longer than its size")) != nil else {
                     return needsMore()
                 }
-                _ = line
                 phase = .chunkSize
             case .trailers:
                 guard let line = try takeLine(max(0, lineBudget - 2), .headerTooLarge) else { return needsMore() }
@@ -191,11 +190,12 @@ package struct HTTPRequestDecoder {
     // MARK: Bytes
 
     /// The next line without its end, or nil while its end is not there. Only CR LF ends a line: peers that take a bare
-    /// one for an end would see other requests than this server (RFC 9112 §11.2).
+    /// one for an end would see other requests than this server (RFC 9112 §11.2). A carriage return within the line is
+    /// refused by whoever reads it: no part of any line may hold one.
     private mutating func takeLine(
         _ limit: Int, _ tooLong: HTTPRefusal
     ) throws(HTTPRefusal) -> ArraySlice<UInt8>? {
-        guard let end = buffer[scanned...].firstIndex(of: ASCII.lineFeed) else {
+        guard let end = lineFeed() else {
             scanned = buffer.count
             // One more, because the last byte may be the carriage return of the line's end.
             guard buffer.count - cursor <= limit + 1 else { throw tooLong }
@@ -205,10 +205,15 @@ package struct HTTPRequestDecoder {
         guard end - start <= limit + 1 else { throw tooLong }
         guard end > start, buffer[end - 1] == ASCII.carriageReturn else { throw .bareLineFeed }
         let line = buffer[start..<end - 1]
-        guard !line.contains(ASCII.carriageReturn) else { throw .bareCarriageReturn }
         cursor = end + 1
         scanned = cursor
         return line
+    }
+
+    private func lineFeed() -> Int? {
+        let span = buffer.span
+        for index in scanned..<span.count where span[index] == ASCII.lineFeed { return index }
+        return nil
     }
 
     /// Moves what is there of the body.

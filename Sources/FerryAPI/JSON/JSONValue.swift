@@ -109,12 +109,4 @@ package struct JSONElements: Sequence, IteratorProtocol {
         var element = csimdjson_value()
         return csimdjson_next(&walk, &element) == CSIMDJSON_OK ? JSONValue(element) : nil
     }
-
-    /// How many are left, `limit` at most, in steps as many.
-    package func count(upTo limit: Int) -> Int {
-        var rest = self
-        var count = 0
-        while count < limit, rest.next() != nil { count += 1 }
-        return count
-    }
 }

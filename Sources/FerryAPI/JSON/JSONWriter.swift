@@ -3,7 +3,7 @@ package struct JSONWriter {
     package private(set) var bytes: [UInt8] = []
     private var needsComma = false
 
-    package init() {}
+    package init() { bytes.reserveCapacity(256) }
 
     package mutating func beginObject() { open(0x7b) }
     package mutating func endObject() { close(0x7d) }
@@ -13,6 +13,16 @@ package struct JSONWriter {
     /// A member's name; its value follows.
     package mutating func name(_ text: String) {
         string(text)
+        bytes.append(0x3a)
+        needsComma = false
+    }
+
+    /// A member's name that is known to need no escapes.
+    package mutating func name(_ text: StaticString) {
+        separate()
+        bytes.append(0x22)
+        bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        bytes.append(0x22)
         bytes.append(0x3a)
         needsComma = false
     }
@@ -28,12 +38,12 @@ package struct JSONWriter {
         bytes.append(contentsOf: String(number).utf8)
     }
 
-    package mutating func member(_ name: String, _ text: String) {
+    package mutating func member(_ name: StaticString, _ text: String) {
         self.name(name)
         string(text)
     }
 
-    package mutating func member(_ name: String, _ number: Int64) {
+    package mutating func member(_ name: StaticString, _ number: Int64) {
         self.name(name)
         integer(number)
     }
@@ -57,20 +67,26 @@ package struct JSONWriter {
     /// RFC 8259 §7: quote, backslash and control characters must be escaped; the rest stands as it is.
     private mutating func quote(_ text: UnsafeBufferPointer<UInt8>) {
         bytes.append(0x22)
-        for byte in text {
-            switch byte {
-            case 0x22, 0x5c:
-                bytes.append(0x5c)
-                bytes.append(byte)
-            case 0x0a: bytes.append(contentsOf: [0x5c, 0x6e])
-            case 0x0d: bytes.append(contentsOf: [0x5c, 0x72])
-            case 0x09: bytes.append(contentsOf: [0x5c, 0x74])
-            case 0..<0x20:
-                bytes.append(contentsOf: [0x5c, 0x75, 0x30, 0x30, byte < 0x10 ? 0x30 : 0x31])
-                bytes.append(byte & 15 < 10 ? 0x30 + (byte & 15) : 0x57 + (byte & 15))
-            default: bytes.append(byte)
-            }
+        if text.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5c }) {
+            bytes.append(contentsOf: text)
+        } else {
+            for byte in text { escape(byte) }
         }
         bytes.append(0x22)
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        switch byte {
+        case 0x22, 0x5c:
+            bytes.append(0x5c)
+            bytes.append(byte)
+        case 0x0a: bytes.append(contentsOf: [0x5c, 0x6e])
+        case 0x0d: bytes.append(contentsOf: [0x5c, 0x72])
+        case 0x09: bytes.append(contentsOf: [0x5c, 0x74])
+        case 0..<0x20:
+            bytes.append(contentsOf: [0x5c, 0x75, 0x30, 0x30, byte < 0x10 ? 0x30 : 0x31])
+            bytes.append(byte & 15 < 10 ? 0x30 + (byte & 15) : 0x57 + (byte & 15))
+        default: bytes.append(byte)
+        }
     }
 }

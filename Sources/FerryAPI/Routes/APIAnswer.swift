@@ -71,7 +71,8 @@ package enum APIAnswer: Hashable, Sendable {
             writer.beginObject()
             writer.name(task.description)
             writer.beginObject()
-            writer.member(cid.description, status.rawValue)
+            writer.name(cid.description)
+            writer.string(status.rawValue)
             writer.endObject()
             writer.endObject()
         case .statuses(let devices):

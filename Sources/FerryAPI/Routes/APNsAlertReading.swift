@@ -11,7 +11,7 @@ extension APNsAlert {
         try checkBadge(ios)
         let collapseID = try readCollapseID(ios)
         let custom = try ios.nonEmptyString("payload")
-        let aps = try APS(ios.object("aps"))
+        let aps = try APS(ios.object("aps", at: "push_channel.ios.aps"))
         guard aps.isVisible || aps.isSilent else {
             guard custom == nil, collapseID == nil, !aps.saysSomething else { throw .null(aps.alertPath) }
             return nil
@@ -89,7 +89,7 @@ private struct APS {
             }
             isSilent = available == 1
         }
-        if let alert = try aps.object("alert") {
+        if let alert = try aps.object("alert", at: "push_channel.ios.aps.alert") {
             for name in Self.texts {
                 if let text = try alert.nonEmptyString(name) { texts.append((name, text)) }
             }
@@ -114,9 +114,9 @@ private struct APS {
         if isVisible {
             writer.name("alert")
             writer.beginObject()
-            for (name, text) in texts { writer.member("\(name)", text) }
+            for (name, text) in texts { writer.member(name, text) }
             for (name, items) in lists {
-                writer.name("\(name)")
+                writer.name(name)
                 writer.beginArray()
                 for item in items { writer.string(item) }
                 writer.endArray()

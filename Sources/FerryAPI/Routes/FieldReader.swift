@@ -4,16 +4,17 @@ internal import FerryCore
 /// are not looked at, and a member that stands twice is refused by name.
 struct FieldReader {
     private let object: JSONValue
-    /// Where the object stands in the body, with a dot at the end; empty for the body itself.
-    private let prefix: String
+    /// Where the object stands in the body; nil for the body itself. Spelled out by the caller, so that a good body costs
+    /// no building of paths.
+    private let place: StaticString?
 
-    init(_ object: JSONValue, prefix: String = "") {
+    init(_ object: JSONValue, at place: StaticString? = nil) {
         self.object = object
-        self.prefix = prefix
+        self.place = place
     }
 
     /// A member's name as messages show it: its place in the body.
-    func path(_ name: StaticString) -> String { "\(prefix)\(name)" }
+    func path(_ name: StaticString) -> String { place.map { "\($0).\(name)" } ?? "\(name)" }
 
     func value(_ name: StaticString) throws(APIError) -> JSONValue? {
         switch object.member(name) {
@@ -42,10 +43,11 @@ struct FieldReader {
         throw .type(path(name), mustBe: "a whole number")
     }
 
-    func object(_ name: StaticString) throws(APIError) -> FieldReader? {
+    /// `place` is where that object stands in the body.
+    func object(_ name: StaticString, at place: StaticString) throws(APIError) -> FieldReader? {
         guard let value = try value(name) else { return nil }
         guard value.kind == .object else { throw .type(path(name), mustBe: "an object") }
-        return FieldReader(value, prefix: "\(prefix)\(name).")
+        return FieldReader(value, at: place)
     }
 
     func strings(_ name: StaticString) throws(APIError) -> [String]? {

@@ -7,7 +7,8 @@ extension SinglePush {
         let cid = try Self.readDevice(fields)
         let payload = try Self.readPayload(fields, limits: limits)
         let ttl = try Self.readSettings(fields)
-        let alert = try APNsAlert.read(fields.object("push_channel")?.object("ios"))
+        let channel = try fields.object("push_channel", at: "push_channel")
+        let alert = try APNsAlert.read(channel?.object("ios", at: "push_channel.ios"))
         self.init(requestID: requestID, cid: cid, payload: payload, ttl: ttl, alert: alert)
     }
 
@@ -21,7 +22,7 @@ extension SinglePush {
     }
 
     private static func readDevice(_ fields: FieldReader) throws(APIError) -> CID {
-        guard let audience = try fields.object("audience") else { throw .null("audience") }
+        guard let audience = try fields.object("audience", at: "audience") else { throw .null("audience") }
         let hasAlias = try audience.value("alias") != nil
         guard let list = try audience.value("cid") else {
             guard !hasAlias else {
@@ -39,7 +40,9 @@ extension SinglePush {
     }
 
     private static func readPayload(_ fields: FieldReader, limits: APILimits) throws(APIError) -> [UInt8] {
-        guard let message = try fields.object("push_message") else { throw .null("push_message") }
+        guard let message = try fields.object("push_message", at: "push_message") else {
+            throw .null("push_message")
+        }
         let transmission = try message.value("transmission")
         let notification = try message.value("notification")
         let revoke = try message.value("revoke")
@@ -67,8 +70,10 @@ extension SinglePush {
     }
 
     private static func readSettings(_ fields: FieldReader) throws(APIError) -> TimeToLive {
-        guard let settings = try fields.object("settings") else { return .milliseconds(APILimits.defaultTimeToLive) }
-        if let strategy = try settings.object("strategy") {
+        guard let settings = try fields.object("settings", at: "settings") else {
+            return .milliseconds(APILimits.defaultTimeToLive)
+        }
+        if let strategy = try settings.object("strategy", at: "settings.strategy") {
             try check(strategy, "default")
             try check(strategy, "ios")
         }
