@@ -57,7 +57,8 @@ package struct TokenSavedFrame: FrameBody {
 package struct CloseFrame: FrameBody {
     package static var type: FrameType { .close }
     package var code: CloseCode
-    /// For people; cut to `WireLimits.closeTextBytes` when sent.
+    /// For people: cut to `WireLimits.closeTextBytes` when sent; what is not UTF-8 is replaced when read, since no duty
+    /// hangs on it.
     package var text: String
     /// Milliseconds that the device must wait at least; 0 says nothing.
     package var retryAfter: UInt64
@@ -74,7 +75,7 @@ package struct CloseFrame: FrameBody {
             throw WireError(.fieldOutOfRange, "a close code is out of its range")
         }
         code = CloseCode(rawValue: number)
-        text = try reader.text(limit: WireLimits.closeTextBytes)
+        text = String(decoding: try reader.string(limit: WireLimits.closeTextBytes), as: UTF8.self)
         retryAfter = try reader.varint()
         try reader.end()
     }

@@ -38,7 +38,8 @@ package enum TokenChange: Hashable, Sendable {
 package struct AttachExtensions: Hashable, Sendable {
     /// Tag 1.
     package var deviceToken: TokenChange?
-    /// Tag 2: name and version of the client's software, at most `WireLimits.clientInfoBytes`; logged only.
+    /// Tag 2: name and version of the client's software, at most `WireLimits.clientInfoBytes`; logged only, so what is
+    /// not UTF-8 in it is replaced.
     package var clientInfo: String?
 
     package init(deviceToken: TokenChange? = nil, clientInfo: String? = nil) {
@@ -57,8 +58,7 @@ package struct AttachExtensions: Hashable, Sendable {
                 token = try TokenChange(environment: environment, bytes: UnsafeRawBufferPointer(rebasing: bytes[1...]))
             case 2 where info == nil:
                 guard bytes.count <= WireLimits.clientInfoBytes else { throw .longString }
-                guard let text = String(validating: bytes, as: UTF8.self) else { throw .badText }
-                info = text
+                info = String(decoding: bytes, as: UTF8.self)
             default: break
             }
         }

@@ -40,10 +40,11 @@ package struct WelcomeFrame: SignedFrameBody {
     /// The epoch matched and `lastSeq` was honoured. Other bits of the flags are ignored.
     package var isResumed: Bool
     package var serverTime: UInt64
-    /// Seconds.
+    /// Seconds, at least 1.
     package var keepAlive: UInt64
-    /// Messages that may be unacknowledged.
+    /// Messages that may be unacknowledged, at least 1.
     package var window: UInt64
+    /// At least 1.
     package var windowBytes: UInt64
     package var keptMessages: UInt64
     package var keptBytes: UInt64
@@ -81,6 +82,9 @@ package struct WelcomeFrame: SignedFrameBody {
         keptBytes = try reader.varint()
         try reader.end()
         proof = parts.proof
+        guard keepAlive > 0, window > 0, windowBytes > 0 else {
+            throw WireError(.fieldOutOfRange, "a granted keep-alive or window is zero")
+        }
     }
 
     package func writeSignedPart(to writer: inout ByteWriter) {

@@ -1,0 +1,55 @@
+internal import FerryCore
+internal import FerryWire
+internal import Foundation
+internal import Testing
+
+/// Compares the constants of the code with `protocol-spec/registry`.
+@Suite(.enabled(if: ProtocolSpec.folder != nil))
+struct RegistryTests {
+    private func rows(_ file: String, _ key: String) throws -> [[String: Any]] {
+        try Samples.unwrap(try ProtocolSpec.json("registry/\(file).json")[key] as? [[String: Any]])
+    }
+
+    @Test func `the limits are the registry's`() throws {
+        var registered: [String: UInt64] = [:]
+        for row in try rows("limits", "limits") {
+            registered[try #require(row["name"] as? String)] = UInt64(try #require(row["value"] as? Int))
+        }
+        let ours: [String: UInt64] = [
+            "payloadBytes": UInt64(Limits.payloadBytes), "gatewayFrameBytes": UInt64(Limits.gatewayFrameBytes),
+            "deviceFrameBytes": UInt64(Limits.deviceFrameBytes), "pushTokenBytes": UInt64(Limits.pushTokenBytes),
+            "appIdBytes": UInt64(WireLimits.appIDBytes), "taskIdBytes": UInt64(WireLimits.taskIDBytes),
+            "closeTextBytes": UInt64(WireLimits.closeTextBytes), "clientInfoBytes": UInt64(WireLimits.clientInfoBytes),
+            "windowDefault": WireLimits.windowDefault, "windowMaximum": WireLimits.windowMaximum,
+            "windowBytesDefault": WireLimits.windowBytesDefault,
+            "keepAliveDefaultSeconds": WireLimits.keepAliveDefaultSeconds,
+            "keepAliveMinimumSeconds": WireLimits.keepAliveMinimumSeconds,
+            "keepAliveMaximumSeconds": WireLimits.keepAliveMaximumSeconds,
+            "handshakeSeconds": WireLimits.handshakeSeconds, "ackDeadlineSeconds": WireLimits.ackDeadlineSeconds,
+            "acknowledgementSeconds": WireLimits.acknowledgementSeconds,
+            "reattachGraceSeconds": WireLimits.reattachGraceSeconds,
+        ]
+        for (name, value) in ours { #expect(registered[name] == value, "\(name)") }
+    }
+
+    @Test func `the close codes are the registry's`() throws {
+        let codes = try rows("close-codes", "codes").map { UInt16(try Samples.unwrap($0["code"] as? Int)) }
+        #expect(Set(codes) == Set(CloseCode.all.map(\.rawValue)))
+    }
+
+    @Test func `the frame types and who sends them are the registry's`() throws {
+        let frames = try rows("frame-types", "frames")
+        #expect(Set(frames.compactMap { $0["type"] as? Int }) == Set(FrameType.allCases.map { Int($0.rawValue) }))
+        for frame in frames {
+            let type = try Samples.unwrap(FrameType(rawValue: UInt8(try Samples.unwrap(frame["type"] as? Int))))
+            let direction = try #require(frame["direction"] as? String)
+            #expect(type.isFromDevice == (direction != "toDevice"), "\(type)")
+            #expect(type.isFromGateway == (direction != "toGateway"), "\(type)")
+        }
+    }
+
+    @Test func `the gap reasons are the registry's`() throws {
+        let codes = try rows("gap-reasons", "reasons").map { UInt64(try Samples.unwrap($0["code"] as? Int)) }
+        #expect(codes == GapReason.allCases.map(\.rawValue))
+    }
+}
