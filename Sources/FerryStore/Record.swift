@@ -130,6 +130,11 @@ package struct DeviceRecord: Equatable, Sendable {
     package var acknowledged: Seq
     /// Dropped messages that the device has not been told of.
     package var gap: Gap?
+    /// The highest `upTo` of the device's `stubDue` records: what was accepted with `.none` up to here is due. A stub
+    /// record changes the row like any other, so that a kept message's stub outlives the segment that tells of it.
+    package var stubDueUpTo: Seq
+    /// The highest `upTo` of the device's `stubSettled` records: no stub is due up to here.
+    package var stubSettledUpTo: Seq
 
     package init(registration: DeviceRegistration) {
         app = registration.app
@@ -140,6 +145,8 @@ package struct DeviceRecord: Equatable, Sendable {
         token = nil
         acknowledged = .zero
         gap = nil
+        stubDueUpTo = .zero
+        stubSettledUpTo = .zero
     }
 }
 
