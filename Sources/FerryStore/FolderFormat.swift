@@ -5,7 +5,7 @@ internal import FerryIO
 /// is made, so a folder without it was never finished.
 struct FolderFormat: Equatable, Sendable {
     static let name = "FORMAT"
-    private static let draftName = "FORMAT.new"
+    static let draftName = "FORMAT.new"
     static let currentVersion = 1
 
     var epoch: Epoch

@@ -9,10 +9,18 @@ package final class MemoryTables: Tables {
     }
 
     private let state: Mutex<State>
+    private let remembersFlushes: Bool
 
-    package init() { state = Mutex(State()) }
+    /// With `remembersFlushes`, the rows also exist as they were at the last flush, for `afterCrash`.
+    package init(remembersFlushes: Bool = true) {
+        self.remembersFlushes = remembersFlushes
+        state = Mutex(State())
+    }
 
-    private init(_ state: State) { self.state = Mutex(state) }
+    private init(_ state: State) {
+        remembersFlushes = true
+        self.state = Mutex(state)
+    }
 
     /// The tables that a machine finds after its power was cut now.
     package func afterCrash() -> MemoryTables {
@@ -58,7 +66,7 @@ package final class MemoryTables: Tables {
                 state.failingFlushes -= 1
                 throw StoreFailure(.full, "Cannot flush the tables: no room")
             }
-            state.durable = state.rows
+            if remembersFlushes { state.durable = state.rows }
         }
     }
 }
