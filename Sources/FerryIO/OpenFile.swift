@@ -34,6 +34,7 @@ package final class OpenFile: Sendable {
 
     /// Reserves `bytes` from the start. Where the file system cannot, the file only gets that size.
     package func reserve(_ bytes: Int) throws(SystemError) {
+        guard bytes > 0 else { return }
         let result = clinux_fallocate(descriptor, Int64(bytes))
         if result == -ErrorNumber.notSupported { return try resize(to: bytes) }
         _ = try SystemError.check("reserve \(bytes) bytes for \(path)", result)

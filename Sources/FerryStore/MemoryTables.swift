@@ -5,7 +5,18 @@ package final class MemoryTables: Tables {
     private struct State {
         var rows: [Table: [[UInt8]: [UInt8]]] = [:]
         var durable: [Table: [[UInt8]: [UInt8]]] = [:]
-        var failingFlushes = 0
+        var faults = Faults()
+    }
+
+    /// Test controls.
+    package struct Faults: Sendable {
+        /// So many of the next flushes fail.
+        package var flushes = 0
+        /// After so many changes were applied, all others fail.
+        package var appliesBefore = Int.max
+        /// Each change is durable at once, as when the engine flushes by itself at a bad time.
+        package var flushesByItself = false
+        package init() {}
     }
 
     private let state: Mutex<State>
@@ -28,19 +39,21 @@ package final class MemoryTables: Tables {
         return MemoryTables(State(rows: durable, durable: durable))
     }
 
-    /// So many of the next flushes fail.
-    package func failFlushes(_ count: Int) { state.withLock { $0.failingFlushes = count } }
+    package func inject(_ faults: Faults) { state.withLock { $0.faults = faults } }
 
     func get(_ table: Table, _ key: [UInt8]) -> [UInt8]? { state.withLock { $0.rows[table]?[key] } }
 
-    func apply(_ changes: [TableChange]) {
-        state.withLock { state in
+    func apply(_ changes: [TableChange]) throws(StoreFailure) {
+        try state.withLock { state throws(StoreFailure) in
+            guard state.faults.appliesBefore > 0 else { throw Self.noRoom }
+            if state.faults.appliesBefore < .max { state.faults.appliesBefore -= 1 }
             for change in changes {
                 switch change {
                 case .put(let table, let key, let value): state.rows[table, default: [:]][key] = value
                 case .delete(let table, let key): state.rows[table]?[key] = nil
                 }
             }
+            if state.faults.flushesByItself { state.durable = state.rows }
         }
     }
 
@@ -60,11 +73,13 @@ package final class MemoryTables: Tables {
         }
     }
 
+    private static let noRoom = StoreFailure(.full, "Cannot write the tables: no room")
+
     func flush() throws(StoreFailure) {
         try state.withLock { state throws(StoreFailure) in
-            if state.failingFlushes > 0 {
-                state.failingFlushes -= 1
-                throw StoreFailure(.full, "Cannot flush the tables: no room")
+            if state.faults.flushes > 0 {
+                state.faults.flushes -= 1
+                throw Self.noRoom
             }
             if remembersFlushes { state.durable = state.rows }
         }
