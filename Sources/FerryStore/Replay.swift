@@ -1,7 +1,8 @@
 internal import FerryCore
 
 /// The state that the tables and the journal hold together, built at opening: first the kept rows of the tables, then the
-/// journal's records in order. A position that was passed changes nothing when it comes again.
+/// journal's records in order. What a retirement that broke off has put into the tables already changes nothing when its
+/// records come.
 struct Replay {
     /// A kept message and where its table row stands, if it has one.
     private struct Kept {
@@ -41,8 +42,6 @@ struct Replay {
     private var devices: [Device] = []
     private var index: [CID: Int] = [:]
     private var highest: [Seq]
-    /// Of the accept records that were replayed: what is not above it was seen before.
-    private var passed = JournalPosition.start
     private var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)] = []
     private var revoked: [[UInt8]: (expiresAt: Instant, segment: UInt32)] = [:]
     /// Table rows of messages that have ended.
@@ -120,8 +119,6 @@ struct Replay {
 
     /// Takes the record whose body is `body`; `position` is that of its header.
     mutating func apply(_ body: UnsafeRawBufferPointer, at position: JournalPosition) throws(StoreFailure) {
-        guard passed < position else { return }
-        passed = position
         if let fields = AcceptedFields(body: body) { return try accept(fields, body.count, position) }
         guard let record = RecordCodec.decode(body) else {
             throw StoreFailure(

@@ -169,6 +169,7 @@ struct DamageTests {
     @Test func `Accepting the loss keeps what can be read, begins a new epoch, and opens without a word the next time`()
         throws
     {
+        var salvages = 0
         for seed in 1...30 as ClosedRange<UInt64> {
             let fixture = Fixture(segmentBytes: 4096, keptSegments: 10)
             var generator = SeededGenerator(seed)
@@ -199,6 +200,7 @@ struct DamageTests {
             }
             fixture.crash(.lost)
             guard (try? fixture.copy().open()) == nil else { continue }
+            salvages += 1
             fixture.options.salvage = true
             let salvaged = try fixture.open()
             let recovery = salvaged.takeRecovery()
@@ -214,5 +216,6 @@ struct DamageTests {
             #expect(again.epoch == recovery.epoch)
             #expect(Summary(again) == after)
         }
+        #expect(salvages > 20, "\(salvages)")
     }
 }

@@ -16,7 +16,7 @@ final class Fixture {
     private(set) var tables = MemoryTables()
     let clock: ManualClock
     let reports = Reports()
-    private let path: String
+    let path: String
 
     init(_ backing: Backing = .memory, segmentBytes: Int = 65_536, keptSegments: Int = 2) {
         self.backing = backing

@@ -53,9 +53,8 @@ struct RandomWork {
         var seq = state.highest[Partition(of: cid).index]?.rawValue ?? 0
         return (0..<Int.random(in: 1...3, using: &generator)).map { _ in
             seq += UInt64.random(in: 1...3, using: &generator)
-            let request: RequestKey? =
-                Bool.random(using: &generator)
-                ? RequestKey(key: Identifier128(high: number, low: seq), content: Identifier128(high: 1, low: seq)) : nil
+            let key = RequestKey(key: Identifier128(high: number, low: seq), content: Identifier128(high: 1, low: seq))
+            let request = Bool.random(using: &generator) ? key : nil
             let alert = OwnAlert(body: Array("{}".utf8), collapseID: nil, isBackground: false)
             return .messageAccepted(
                 Sample.message(

@@ -6,7 +6,7 @@ internal import Testing
 struct RecoveryModelTests {
     @Test(arguments: Backing.allCases)
     func `A restart finds exactly what was committed`(backing: Backing) throws {
-        for seed in 1...(backing == .memory ? 20 as UInt64 : 3) {
+        for seed in 1...(backing == .memory ? 12 as UInt64 : 1) {
             let fixture = Fixture(backing, segmentBytes: 8192)
             var work = RandomWork(seed: seed)
             var state = ModelShard.State()
@@ -35,7 +35,7 @@ struct RecoveryModelTests {
     }
 
     @Test func `A power cut at any time loses nothing that was answered and invents nothing`() throws {
-        for seed in 1...60 as ClosedRange<UInt64> {
+        for seed in 1...40 as ClosedRange<UInt64> {
             let fixture = Fixture(segmentBytes: 8192)
             var work = RandomWork(seed: seed)
             let store = try fixture.open()
