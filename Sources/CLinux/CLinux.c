@@ -2,6 +2,7 @@
 #include "CLinux.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -287,3 +288,24 @@ int clinux_thread_create(const char *name, void (*body)(void *), void *context, 
 int clinux_thread_join(uint64_t thread) { return -pthread_join((pthread_t)thread, NULL); }
 
 const char *clinux_error_text(int error) { return strerrordesc_np(error < 0 ? -error : error); }
+
+int clinux_open_existing(const char *path) { ANSWER(open(path, O_RDWR | O_CLOEXEC)); }
+int clinux_make_directory(const char *path, int mode) { ANSWER(mkdir(path, mode)); }
+int clinux_remove_file(const char *path) { ANSWER(unlink(path)); }
+int clinux_rename_file(const char *from, const char *to) { ANSWER(rename(from, to)); }
+
+int clinux_list_directory(const char *path, void (*each)(const char *name, void *context), void *context) {
+    DIR *directory = opendir(path);
+    if (directory == NULL) return -errno;
+    for (;;) {
+        errno = 0;
+        struct dirent *entry = readdir(directory);
+        if (entry == NULL) break;
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) each(entry->d_name, context);
+    }
+    int result = -errno;
+    closedir(directory);
+    return result;
+}
+
+int clinux_process_id(void) { return (int)getpid(); }

@@ -34,5 +34,12 @@ package enum ErrorNumber {
     package static let noSuchFile: Int32 = 2
     package static let addressInUse: Int32 = 98
     package static let noSpace: Int32 = 28
+    package static let quotaExceeded: Int32 = 122
+    package static let inputOutput: Int32 = 5
+    package static let accessDenied: Int32 = 13
+    package static let notPermitted: Int32 = 1
+    package static let readOnlyFileSystem: Int32 = 30
+    package static let exists: Int32 = 17
+    package static let notSupported: Int32 = 95
     package static let connectionAborted: Int32 = 103
 }

@@ -48,10 +48,7 @@ package enum RecordCodec {
 
     /// The message in the body of an accept record.
     package static func message(_ body: UnsafeRawBufferPointer) -> AcceptedMessage? {
-        var reader = ByteReader(body)
-        guard reader.byte() == Kind.messageAccepted.rawValue, let message = message(from: &reader), reader.isAtEnd
-        else { return nil }
-        return message
+        AcceptedFields(body: body)?.message
     }
 
     /// The body of the record at the start of `bytes`, checked against its checksum; nil when it is not whole.
@@ -62,6 +59,13 @@ package enum RecordCodec {
             let body = reader.raw(Int(count)), self.checksum(body) == checksum
         else { return nil }
         return body
+    }
+
+    /// How long the body of the record at the start of `bytes` says to be, when there is as much; unchecked.
+    static func bodyCount(of bytes: UnsafeRawBufferPointer) -> Int? {
+        var reader = ByteReader(bytes)
+        guard let count = reader.uint32(), reader.uint32() != nil, reader.raw(Int(count)) != nil else { return nil }
+        return Int(count)
     }
 
     /// CRC-32 as zlib and everybody else has it.

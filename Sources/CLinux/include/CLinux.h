@@ -79,4 +79,12 @@ int clinux_thread_join(uint64_t thread);
 
 const char *clinux_error_text(int error);
 
+int clinux_open_existing(const char *path);
+int clinux_make_directory(const char *path, int mode);
+int clinux_remove_file(const char *path);
+int clinux_rename_file(const char *from, const char *to);
+// Calls `each` with every name in the directory except "." and ".."; the name lives until `each` returns.
+int clinux_list_directory(const char *path, void (*each)(const char *name, void *context), void *context);
+int clinux_process_id(void);
+
 #endif

@@ -1,0 +1,87 @@
+internal import Synchronization
+
+/// Tables in memory: for a gateway that need not remember, and for tests, which can cut the power.
+package final class MemoryTables: Tables {
+    private struct State {
+        var rows: [Table: [[UInt8]: [UInt8]]] = [:]
+        var durable: [Table: [[UInt8]: [UInt8]]] = [:]
+        var faults = Faults()
+    }
+
+    /// Test controls.
+    package struct Faults: Sendable {
+        /// So many of the next flushes fail.
+        package var flushes = 0
+        /// After so many changes were applied, all others fail.
+        package var appliesBefore = Int.max
+        /// Each change is durable at once, as when the engine flushes by itself at a bad time.
+        package var flushesByItself = false
+        package init() {}
+    }
+
+    private let state: Mutex<State>
+    private let remembersFlushes: Bool
+
+    /// With `remembersFlushes`, the rows also exist as they were at the last flush, for `afterCrash`.
+    package init(remembersFlushes: Bool = true) {
+        self.remembersFlushes = remembersFlushes
+        state = Mutex(State())
+    }
+
+    private init(_ state: State) {
+        remembersFlushes = true
+        self.state = Mutex(state)
+    }
+
+    /// The tables that a machine finds after its power was cut now.
+    package func afterCrash() -> MemoryTables {
+        let durable = state.withLock { $0.durable }
+        return MemoryTables(State(rows: durable, durable: durable))
+    }
+
+    package func inject(_ faults: Faults) { state.withLock { $0.faults = faults } }
+
+    func get(_ table: Table, _ key: [UInt8]) -> [UInt8]? { state.withLock { $0.rows[table]?[key] } }
+
+    func apply(_ changes: [TableChange]) throws(StoreFailure) {
+        try state.withLock { state throws(StoreFailure) in
+            guard state.faults.appliesBefore > 0 else { throw Self.noRoom }
+            if state.faults.appliesBefore < .max { state.faults.appliesBefore -= 1 }
+            for change in changes {
+                switch change {
+                case .put(let table, let key, let value): state.rows[table, default: [:]][key] = value
+                case .delete(let table, let key): state.rows[table]?[key] = nil
+                }
+            }
+            if state.faults.flushesByItself { state.durable = state.rows }
+        }
+    }
+
+    func scan(
+        _ table: Table, from key: [UInt8],
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreFailure) -> Bool
+    ) throws(StoreFailure) {
+        let rows = state.withLock { $0.rows[table] ?? [:] }
+        for (rowKey, value) in rows.filter({ !$0.key.lexicographicallyPrecedes(key) })
+            .sorted(by: { $0.key.lexicographicallyPrecedes($1.key) })
+        {
+            var goesOn = true
+            try rowKey.lend { keyBytes throws(StoreFailure) in
+                try value.lend { valueBytes throws(StoreFailure) in goesOn = try visit(keyBytes, valueBytes) }
+            }
+            if !goesOn { return }
+        }
+    }
+
+    private static let noRoom = StoreFailure(.full, "Cannot write the tables: no room")
+
+    func flush() throws(StoreFailure) {
+        try state.withLock { state throws(StoreFailure) in
+            if state.faults.flushes > 0 {
+                state.faults.flushes -= 1
+                throw Self.noRoom
+            }
+            if remembersFlushes { state.durable = state.rows }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+internal import FerryCore
+internal import FerryIO
+
+/// What the reading thread is asked.
+enum ReaderItem: Sendable {
+    case request(StoreRequest, shard: Int)
+    case stop
+}
+
+/// The reading thread: a flush's messages and single devices, from journal and tables.
+struct ReaderWorker {
+    let tables: any Tables
+    let files: SegmentFiles
+    let options: StoreOptions
+    let inbox: Mailbox<ReaderItem>
+    let sinks: [@Sendable ([StoreEvent]) -> Void]
+
+    /// Works until it is told to stop.
+    func run() throws(SystemError) {
+        let poller = try Poller()
+        try poller.add(inbox.descriptor, .readable, token: 0)
+        while step() { _ = poller.wait(milliseconds: -1) }
+    }
+
+    /// Does what there is to do; false when it was told to stop.
+    func step() -> Bool {
+        var items: [ReaderItem] = []
+        inbox.drain(into: &items)
+        for item in items {
+            switch item {
+            case .request(let request, let shard):
+                if let event = answer(request) { sinks[shard]([event]) }
+            case .stop:
+                return false
+            }
+        }
+        return true
+    }
+
+    private func answer(_ request: StoreRequest) -> StoreEvent? {
+        switch request {
+        case .read(let ticket, let references):
+            return .messages(ticket: ticket, references.map { message($0) })
+        case .load(let cid):
+            do throws(StoreFailure) {
+                return .device(cid, try DeviceRow.read(cid, from: tables)?.record)
+            } catch {
+                options.report(error)
+                return .device(cid, nil)
+            }
+        case .append, .forget, .remains:
+            return nil
+        }
+    }
+
+    private func message(_ reference: MessageReference) -> AcceptedMessage? {
+        do throws(StoreFailure) {
+            return try MessageReading.message(reference, files: files, tables: tables)
+        } catch {
+            options.report(error)
+            return nil
+        }
+    }
+}

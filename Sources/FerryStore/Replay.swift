@@ -1,0 +1,288 @@
+internal import FerryCore
+
+/// The state that the tables and the journal hold together, built at opening: first the kept rows of the tables, then the
+/// journal's records in order. What a retirement that broke off has put into the tables already changes nothing when its
+/// records come.
+struct Replay {
+    /// A kept message and where its table row stands, if it has one.
+    private struct Kept {
+        var message: RecoveredMessage
+        /// What its accept record said; `message.stub` is settled at the end.
+        var accepted: StubNeed
+        var hasRow: Bool
+    }
+
+    private struct Device {
+        var cid: CID
+        /// nil for a device that only its messages tell of.
+        var record: DeviceRecord?
+        /// Drops before this are counted in the row's gap.
+        var asOf = JournalPosition.start
+        /// In order of `seq`.
+        var kept: [Kept] = []
+        var firstChangedSegment: UInt32?
+
+        /// The index of the message, or where it belongs.
+        func search(_ seq: Seq) -> (index: Int, isThere: Bool) {
+            // New messages come at the end.
+            if let last = kept.last, last.message.seq < seq { return (kept.count, false) }
+            var low = 0
+            var high = kept.count
+            while low < high {
+                let middle = (low + high) / 2
+                if kept[middle].message.seq < seq { low = middle + 1 } else { high = middle }
+            }
+            return (low, low < kept.count && kept[low].message.seq == seq)
+        }
+    }
+
+    private let tables: any Tables
+    private let requestWindow: Duration
+    private let meta: TablesMeta
+    private var devices: [Device] = []
+    private var index: [CID: Int] = [:]
+    private var highest: [Seq]
+    private var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)] = []
+    private var revoked: [[UInt8]: (expiresAt: Instant, segment: UInt32)] = [:]
+    /// Table rows of messages that have ended.
+    private(set) var deadRows: [[UInt8]] = []
+
+    init(tables: any Tables, meta: TablesMeta, requestWindow: Duration) throws(StoreFailure) {
+        self.tables = tables
+        self.meta = meta
+        self.requestWindow = requestWindow
+        highest = meta.highest
+        try readTables()
+    }
+
+    // MARK: - Tables
+
+    private mutating func readTables() throws(StoreFailure) {
+        try tables.scan(.queue) { key, value throws(StoreFailure) in
+            guard let fields = AcceptedFields(body: value), key.elementsEqual(QueueRow.key(fields.cid, fields.seq))
+            else { throw StoreFailure(.corrupted, "A row of kept messages cannot be read") }
+            let place = try device(fields.cid)
+            let none = RecordLocation(segment: 0, offset: 0, length: 0)
+            devices[place].kept.append(Self.kept(fields, at: none, hasRow: true))
+            raise(fields.cid, fields.seq)
+            return true
+        }
+        let oldest = meta.lastTime + (.zero - requestWindow)
+        try tables.scan(.requests, from: RequestRow.key(since: oldest)) { key, value throws(StoreFailure) in
+            guard let row = RequestRow(key: key, value: value) else {
+                throw StoreFailure(.corrupted, "A row of request ids cannot be read")
+            }
+            requests.append((row.key, row.answer, 0))
+            return true
+        }
+        try tables.scan(.revoked) { key, value throws(StoreFailure) in
+            guard let expiresAt = RevokedRow.expiry(value) else {
+                throw StoreFailure(.corrupted, "A row of revoked tokens cannot be read")
+            }
+            revoked[[UInt8](key)] = (expiresAt, 0)
+            return true
+        }
+    }
+
+    private mutating func device(_ cid: CID) throws(StoreFailure) -> Int {
+        if let known = index[cid] { return known }
+        var device = Device(cid: cid)
+        if let row = try DeviceRow.read(cid, from: tables) { take(row, into: &device) }
+        index[cid] = devices.count
+        devices.append(device)
+        return devices.count - 1
+    }
+
+    private mutating func take(_ row: DeviceRow, into device: inout Device) {
+        device.record = row.record
+        device.asOf = row.asOf
+        raise(device.cid, row.record.acknowledged)
+        if let gap = row.record.gap { raise(device.cid, gap.upTo) }
+    }
+
+    private static func kept(_ fields: AcceptedFields, at location: RecordLocation, hasRow: Bool) -> Kept {
+        Kept(
+            message: RecoveredMessage(
+                seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
+                payloadBytes: UInt32(truncatingIfNeeded: fields.payload.count), hasOwnAlert: fields.hasAlert,
+                stub: fields.stub, location: location),
+            accepted: fields.stub, hasRow: hasRow)
+    }
+
+    /// Whatever names a `seq` proves that it was given out.
+    private mutating func raise(_ cid: CID, _ seq: Seq) {
+        let partition = Partition(of: cid).index
+        highest[partition] = max(highest[partition], seq)
+    }
+
+    // MARK: - Journal
+
+    /// Takes the record whose body is `body`; `position` is that of its header.
+    mutating func apply(_ body: UnsafeRawBufferPointer, at position: JournalPosition) throws(StoreFailure) {
+        if let fields = AcceptedFields(body: body) { return try accept(fields, body.count, position) }
+        guard let record = RecordCodec.decode(body) else {
+            throw StoreFailure(
+                .refused,
+                "The journal holds a record of an unknown kind (segment \(position.segment), byte \(position.offset)): "
+                    + "start the version of the gateway that wrote it, or a later one")
+        }
+        try apply(record, at: position)
+    }
+
+    private mutating func accept(
+        _ fields: AcceptedFields, _ count: Int, _ position: JournalPosition
+    ) throws(StoreFailure) {
+        raise(fields.cid, fields.seq)
+        if let request = fields.request {
+            let answer = RequestAnswer(
+                content: request.content, taskID: fields.taskID, wasOnline: fields.wasOnline,
+                acceptedAt: fields.acceptedAt)
+            requests.append((request.key, answer, position.segment))
+        }
+        let place = try device(fields.cid)
+        guard fields.seq > devices[place].record?.acknowledged ?? .zero else { return }
+        let location = RecordLocation(
+            segment: position.segment, offset: position.offset,
+            length: UInt32(truncatingIfNeeded: RecordCodec.headerBytes + count))
+        let (slot, isThere) = devices[place].search(fields.seq)
+        if isThere {
+            // Its row was written by a retirement that did not come to its end.
+            devices[place].kept[slot].message.location = location
+        } else {
+            devices[place].kept.insert(Self.kept(fields, at: location, hasRow: false), at: slot)
+        }
+    }
+
+    private mutating func apply(_ record: Record, at position: JournalPosition) throws(StoreFailure) {
+        switch record {
+        case .messageAccepted:
+            return
+        case .deviceRegistered(let registration):
+            let place = try device(registration.cid)
+            guard devices[place].record == nil else { return }
+            devices[place].record = DeviceRecord(registration: registration)
+            devices[place].firstChangedSegment = position.segment
+        case .pushTokenChanged(let cid, let token, _):
+            try change(cid, position) { $0.token = token }
+        case .deviceSeen(let cid, let at):
+            try change(cid, position) { $0.seenAt = max($0.seenAt, at) }
+        case .acknowledged(let cid, let upTo):
+            raise(cid, upTo)
+            let place = try device(cid)
+            end(place, upTo: upTo)
+            try change(cid, position) { record in
+                record.acknowledged = max(record.acknowledged, upTo)
+                if let gap = record.gap, gap.upTo <= upTo { record.gap = nil }
+            }
+        case .settled(let cid, let seq, let state):
+            raise(cid, seq)
+            try settle(cid, seq, state, position)
+        case .stubDue(let cid, let upTo):
+            try change(cid, position) { $0.stubDueUpTo = max($0.stubDueUpTo, upTo) }
+        case .stubSettled(let cid, let upTo, _):
+            try change(cid, position) { $0.stubSettledUpTo = max($0.stubSettledUpTo, upTo) }
+        case .apiTokenRevoked(let digest, let expiresAt):
+            revoked[digest] = (expiresAt, position.segment)
+        }
+    }
+
+    private mutating func change(
+        _ cid: CID, _ position: JournalPosition, _ change: (inout DeviceRecord) -> Void
+    ) throws(StoreFailure) {
+        let place = try device(cid)
+        guard var record = devices[place].record else { return }
+        change(&record)
+        guard record != devices[place].record else { return }
+        devices[place].record = record
+        if devices[place].firstChangedSegment == nil { devices[place].firstChangedSegment = position.segment }
+    }
+
+    private mutating func settle(
+        _ cid: CID, _ seq: Seq, _ state: DeliveryState, _ position: JournalPosition
+    ) throws(StoreFailure) {
+        let place = try device(cid)
+        let (slot, isThere) = devices[place].search(seq)
+        var wasLiveOnly = false
+        if isThere {
+            wasLiveOnly = devices[place].kept[slot].message.isLiveOnly
+            end(place, slot)
+        }
+        // A drop that is not known as kept may be one whose row is already forgotten: it counts all the same.
+        guard !wasLiveOnly, position >= devices[place].asOf else { return }
+        try change(cid, position) { record in
+            guard seq > record.acknowledged else { return }
+            var gap = record.gap ?? Gap(upTo: .zero)
+            gap.add(seq, state)
+            if gap.count > 0 { record.gap = gap }
+        }
+    }
+
+    private mutating func end(_ place: Int, upTo: Seq) {
+        var ended = 0
+        for kept in devices[place].kept {
+            guard kept.message.seq <= upTo else { break }
+            if kept.hasRow { deadRows.append(QueueRow.key(devices[place].cid, kept.message.seq)) }
+            ended += 1
+        }
+        devices[place].kept.removeFirst(ended)
+    }
+
+    private mutating func end(_ place: Int, _ slot: Int) {
+        let kept = devices[place].kept.remove(at: slot)
+        if kept.hasRow { deadRows.append(QueueRow.key(devices[place].cid, kept.message.seq)) }
+    }
+
+    // MARK: - Result
+
+    /// What the gateway starts from. `lastTime` is the journal's.
+    mutating func finish(epoch: Epoch, lastTime: Instant) throws(StoreFailure) -> Recovery {
+        try addUntoldGaps()
+        let time = max(lastTime, meta.lastTime)
+        var recovery = Recovery(epoch: epoch, lastTime: time, highest: highest, firstSegment: meta.firstSegment)
+        index = [:]
+        recovery.devices.reserveCapacity(devices.count)
+        for place in devices.indices {
+            if let acknowledged = devices[place].record?.acknowledged { end(place, upTo: acknowledged) }
+            guard let device = recovered(devices[place]) else { continue }
+            recovery.devices.append(device)
+            devices[place].kept = []
+        }
+        let oldest = time + (.zero - requestWindow)
+        recovery.requests = requests.filter { $0.answer.acceptedAt >= oldest }
+        recovery.revokedTokens = revoked.filter { $0.value.expiresAt > time }
+            .sorted { $0.key.lexicographicallyPrecedes($1.key) }
+            .map { ($0.key, $0.value.expiresAt, $0.value.segment) }
+        return recovery
+    }
+
+    /// Devices that nothing else led to, but whose row holds a gap.
+    private mutating func addUntoldGaps() throws(StoreFailure) {
+        try tables.scan(.devices) { key, value throws(StoreFailure) in
+            guard let row = DeviceRow(key: key, value: value) else {
+                throw StoreFailure(.corrupted, "A row of the devices cannot be read")
+            }
+            guard row.record.gap != nil, index[row.record.cid] == nil else { return true }
+            var device = Device(cid: row.record.cid)
+            take(row, into: &device)
+            index[device.cid] = devices.count
+            devices.append(device)
+            return true
+        }
+    }
+
+    private func recovered(_ device: Device) -> RecoveredDevice? {
+        guard let record = device.record else { return nil }
+        let isWorthTelling = !device.kept.isEmpty || record.gap != nil || device.firstChangedSegment != nil
+        guard isWorthTelling else { return nil }
+        let kept = device.kept.map { kept in
+            var message = kept.message
+            if message.seq <= record.stubSettledUpTo {
+                message.stub = nil
+            } else if kept.accepted == .none, message.seq <= record.stubDueUpTo {
+                message.stub = .due
+            }
+            return message
+        }
+        return RecoveredDevice(record: record, kept: kept, firstChangedSegment: device.firstChangedSegment)
+    }
+}

@@ -1,0 +1,117 @@
+internal import FerryCore
+internal import FerryIO
+
+/// What the tables' thread is asked.
+enum TablesItem: Sendable {
+    /// The shards were asked for what remains of this segment.
+    case retire(UInt32)
+    case remains(RemainsPart)
+    case forget([(cid: CID, seq: Seq)])
+    case stop
+}
+
+/// The tables' thread: forgets rows and retires segments. RocksDB may stall here for as long as it likes.
+struct TablesWorker {
+    let tables: any Tables
+    let disk: any Disk
+    let files: SegmentFiles
+    let options: StoreOptions
+    let inbox: Mailbox<TablesItem>
+    let journal: Mailbox<JournalItem>
+    let sinks: [@Sendable ([StoreEvent]) -> Void]
+
+    private var retirement: Retirement?
+    private var incoming: [TablesItem] = []
+    /// Rows that could not be deleted yet.
+    private var forgotten: [[UInt8]] = []
+    private static let retryMilliseconds: Int32 = 1000
+
+    init(
+        tables: any Tables, disk: any Disk, files: SegmentFiles, options: StoreOptions, inbox: Mailbox<TablesItem>,
+        journal: Mailbox<JournalItem>, sinks: [@Sendable ([StoreEvent]) -> Void]
+    ) {
+        self.tables = tables
+        self.disk = disk
+        self.files = files
+        self.options = options
+        self.inbox = inbox
+        self.journal = journal
+        self.sinks = sinks
+    }
+
+    /// Works until it is told to stop.
+    mutating func run() throws(SystemError) {
+        let poller = try Poller()
+        try poller.add(inbox.descriptor, .readable, token: 0)
+        while step() {
+            _ = poller.wait(milliseconds: hasUnfinished ? Self.retryMilliseconds : -1)
+        }
+    }
+
+    /// Whether something failed that should be tried again.
+    private var hasUnfinished: Bool {
+        !forgotten.isEmpty || retirement?.isComplete(shards: sinks.count) == true
+    }
+
+    /// Does what there is to do; false when it was told to stop.
+    mutating func step() -> Bool {
+        inbox.drain(into: &incoming)
+        var isLast = false
+        for item in incoming {
+            switch item {
+            case .retire(let segment): retirement = Retirement(segment: segment)
+            case .remains(let part): retirement?.add(part)
+            case .forget(let rows): forget(rows)
+            case .stop: isLast = true
+            }
+        }
+        incoming.removeAll(keepingCapacity: true)
+        do throws(StoreFailure) {
+            try deleteForgotten()
+            if !isLast { try retire() }
+        } catch {
+            options.report(error)
+        }
+        return !isLast
+    }
+
+    private mutating func forget(_ rows: [(cid: CID, seq: Seq)]) {
+        for (cid, seq) in rows {
+            let key = QueueRow.key(cid, seq)
+            forgotten.append(key)
+            retirement?.forget(key)
+        }
+    }
+
+    private mutating func deleteForgotten() throws(StoreFailure) {
+        guard !forgotten.isEmpty else { return }
+        var batch = TableBatch(tables)
+        for key in forgotten { try batch.delete(.queue, key: key) }
+        try batch.finish()
+        forgotten.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func retire() throws(StoreFailure) {
+        guard let current = retirement, current.isComplete(shards: sinks.count) else { return }
+        let lost = try current.carryOut(
+            tables: tables, file: files[current.segment], requestWindow: options.requestWindow)
+        for reference in lost {
+            options.report(
+                StoreFailure(
+                    .corrupted,
+                    "The message \(reference.seq) of device \(reference.cid) is lost: "
+                        + "\(SegmentHeader.fileName(current.segment)) is damaged"))
+        }
+        retirement = nil
+        files[current.segment] = nil
+        do throws(SystemError) {
+            try disk.remove(SegmentHeader.fileName(current.segment))
+            try disk.syncDirectory()
+        } catch {
+            // The next start removes it: the tables say that it is past.
+            options.report(StoreFailure(error))
+        }
+        for sink in sinks { sink([.segmentRetired(current.segment)]) }
+        journal.post(.retired(current.segment))
+    }
+}

@@ -1,0 +1,126 @@
+internal import FerryCore
+internal import FerryStore
+internal import Testing
+
+/// A recovery in a form that can be compared with the model.
+struct Summary: Equatable {
+    struct Message: Equatable {
+        var seq: Seq
+        var expiresAt: Instant
+        var isLiveOnly: Bool
+        var payloadBytes: UInt32
+        var hasOwnAlert: Bool
+        var stub: StubNeed?
+    }
+
+    /// All devices, whether a recovery tells of them or the tables know them.
+    var devices: [CID: DeviceRecord] = [:]
+    var kept: [CID: [Message]] = [:]
+    var highest: [Int: Seq] = [:]
+    var requests: [Identifier128: RequestAnswer] = [:]
+    var revoked: [[UInt8]: Instant] = [:]
+
+    init(_ recovery: Recovery) {
+        for device in recovery.devices {
+            devices[device.record.cid] = device.record
+            if device.kept.isEmpty { continue }
+            kept[device.record.cid] = device.kept.map {
+                Message(
+                    seq: $0.seq, expiresAt: $0.expiresAt, isLiveOnly: $0.isLiveOnly, payloadBytes: $0.payloadBytes,
+                    hasOwnAlert: $0.hasOwnAlert, stub: $0.stub)
+            }
+        }
+        for (index, seq) in recovery.highest.enumerated() where seq > .zero { highest[index] = seq }
+        for (key, answer, _) in recovery.requests { requests[key] = answer }
+        for (digest, expiresAt, _) in recovery.revokedTokens { revoked[digest] = expiresAt }
+    }
+
+    init(_ state: ModelShard.State) {
+        for (cid, device) in state.devices {
+            devices[cid] = device.record
+            if device.kept.isEmpty { continue }
+            kept[cid] = device.kept.map { kept in
+                let message = kept.message
+                var stub: StubNeed? = message.stub
+                if message.seq <= device.record.stubSettledUpTo {
+                    stub = nil
+                } else if stub == StubNeed.none, message.seq <= device.record.stubDueUpTo {
+                    stub = .due
+                }
+                return Message(
+                    seq: message.seq, expiresAt: message.expiresAt, isLiveOnly: message.isLiveOnly,
+                    payloadBytes: UInt32(message.payload.count), hasOwnAlert: message.alert != nil, stub: stub)
+            }
+        }
+        highest = state.highest
+        requests = state.requests
+        revoked = state.revoked
+    }
+}
+
+/// Runs a store and its shard until neither has anything left to say.
+func settle(_ store: SteppedStore, _ shards: ModelShard...) {
+    var isBusy = true
+    while isBusy {
+        store.step()
+        isBusy = false
+        for shard in shards where shard.pump() { isBusy = true }
+    }
+}
+
+/// Checks what `store` found and holds against one of the states that it may hold.
+func expectRecovered(
+    _ store: SteppedStore, _ recovery: Recovery, isOneOf states: [ModelShard.State],
+    sourceLocation: SourceLocation = #_sourceLocation
+) throws {
+    var found = Summary(recovery)
+    let shard = ModelShard(store)
+    // It knows nothing: its remains would be none.
+    shard.holdsRemains = true
+    try store.start(sinks: [shard.sink])
+    for cid in Set(states.flatMap(\.devices.keys)) where found.devices[cid] == nil {
+        shard.load(cid)
+        store.step()
+        shard.pump()
+        if case .device(_, let record)? = shard.takeAnswers().last { found.devices[cid] = record }
+    }
+    guard let state = states.last(where: { Summary($0) == found }) else {
+        let wanted = states.last.map { Summary($0) }
+        Issue.record("\(difference(found, wanted))", sourceLocation: sourceLocation)
+        return
+    }
+    // Every kept message is readable where the recovery says.
+    for device in recovery.devices {
+        let references = device.kept.map {
+            MessageReference(cid: device.record.cid, seq: $0.seq, location: $0.location)
+        }
+        shard.read(references)
+        store.step()
+        shard.pump()
+        for case .messages(_, let messages) in shard.takeAnswers() {
+            let wanted = state.devices[device.record.cid]?.kept.map(\.message)
+            let isSame = messages == wanted
+            #expect(isSame, "messages of \(device.record.cid)", sourceLocation: sourceLocation)
+        }
+    }
+}
+
+private func difference(_ found: Summary, _ wanted: Summary?) -> String {
+    guard let wanted else { return "no state to compare with" }
+    var lines = ["The recovery is none of the states it may be; against the last:"]
+    for cid in Set(found.devices.keys).union(wanted.devices.keys).sorted() {
+        if found.devices[cid] != wanted.devices[cid] {
+            lines.append("record of \(cid):")
+            if let record = found.devices[cid] { lines.append("  \(record)") }
+            if let record = wanted.devices[cid] { lines.append("  \(record)") }
+        }
+        if found.kept[cid] != wanted.kept[cid] {
+            lines.append(
+                "kept \(found.kept[cid]?.map(\.seq.rawValue) ?? []) / \(wanted.kept[cid]?.map(\.seq.rawValue) ?? [])")
+        }
+    }
+    if found.highest != wanted.highest { lines.append("highest \(found.highest) / \(wanted.highest)") }
+    if found.requests != wanted.requests { lines.append("requests") }
+    if found.revoked != wanted.revoked { lines.append("revoked") }
+    return lines.joined(separator: "\n")
+}

@@ -1,0 +1,281 @@
+internal import FerryCore
+internal import FerryStore
+internal import Synchronization
+
+/// A shard as the store sees one: it keeps the naive model of what it had written, answers the store's questions from
+/// it, and says what a recovery must find.
+final class ModelShard {
+    struct Kept: Equatable {
+        var message: AcceptedMessage
+        var location: RecordLocation?
+    }
+
+    struct Device: Equatable {
+        var record: DeviceRecord
+        var kept: [Kept] = []
+        /// Segments with committed changes of the record that the tables do not have.
+        var changed: Set<UInt32> = []
+    }
+
+    struct State: Equatable {
+        var devices: [CID: Device] = [:]
+        var highest: [Int: Seq] = [:]
+        var requests: [Identifier128: RequestAnswer] = [:]
+        var revoked: [[UInt8]: Instant] = [:]
+    }
+
+    let shard: Int
+    private(set) var state = State()
+    private var requestSegments: [Identifier128: UInt32] = [:]
+    private var revokedSegments: [[UInt8]: UInt32] = [:]
+    private var pending: [UInt64: [Record]] = [:]
+    /// The state before each append that is not answered yet, in order.
+    private(set) var unanswered: [(ticket: UInt64, before: State)] = []
+    private var nextTicket: UInt64 = 1
+    private(set) var retired: [UInt32] = []
+    private(set) var answers: [StoreEvent] = []
+    /// Kept back answers to `.segmentRetiring`, when a test wants to be asked.
+    var holdsRemains = false
+    private(set) var held: [UInt32] = []
+    /// Segments up to here are in the tables, as far as this shard was told.
+    private var firstSegment: UInt32 = 1
+    private var remainsGiven: UInt32 = 0
+
+    private let inbox = Inbox()
+    private let store: any MessageStore
+
+    /// Holds events until the shard's turn comes.
+    final class Inbox: Sendable {
+        private let events = Mutex<[StoreEvent]>([])
+        func post(_ batch: [StoreEvent]) { events.withLock { $0.append(contentsOf: batch) } }
+        func drain() -> [StoreEvent] {
+            events.withLock { events in
+                defer { events = [] }
+                return events
+            }
+        }
+    }
+
+    init(_ store: any MessageStore, shard: Int = 0) {
+        self.store = store
+        self.shard = shard
+    }
+
+    var sink: @Sendable ([StoreEvent]) -> Void {
+        let inbox = inbox
+        return { inbox.post($0) }
+    }
+
+    // MARK: - Doing
+
+    func append(_ records: [Record]) {
+        let ticket = nextTicket
+        nextTicket += 1
+        var writer = ByteWriter()
+        var highest: [(partition: Partition, seq: Seq)] = []
+        unanswered.append((ticket, state))
+        for record in records {
+            RecordCodec.append(record, to: &writer)
+            if case .messageAccepted(let message) = record {
+                highest.append((Partition(of: message.cid), message.seq))
+            }
+            apply(record)
+        }
+        pending[ticket] = records
+        store.submit([.append(ticket: ticket, records: writer.bytes, highest: highest)], from: shard)
+        forgetEnded()
+    }
+
+    private var ended: [(cid: CID, seq: Seq)] = []
+
+    /// Rows of ended messages that are, or may soon be, in the tables.
+    private func forgetEnded() {
+        guard !ended.isEmpty else { return }
+        store.submit([.forget(ended)], from: shard)
+        ended = []
+    }
+
+    func read(_ references: [MessageReference], ticket: UInt64 = 0) {
+        store.submit([.read(ticket: ticket, references)], from: shard)
+    }
+
+    func load(_ cid: CID) { store.submit([.load(cid)], from: shard) }
+
+    /// References to everything kept whose place is known.
+    var references: [MessageReference] {
+        state.devices.values.sorted { $0.record.cid < $1.record.cid }.flatMap { device in
+            device.kept.compactMap { kept in
+                kept.location.map {
+                    MessageReference(cid: device.record.cid, seq: kept.message.seq, location: $0)
+                }
+            }
+        }
+    }
+
+    private func apply(_ record: Record) {
+        switch record {
+        case .deviceRegistered(let registration):
+            if state.devices[registration.cid] == nil {
+                state.devices[registration.cid] = Device(record: DeviceRecord(registration: registration))
+            }
+        case .pushTokenChanged(let cid, let token, _): state.devices[cid]?.record.token = token
+        case .deviceSeen(let cid, let at):
+            if let seen = state.devices[cid]?.record.seenAt { state.devices[cid]?.record.seenAt = max(seen, at) }
+        case .messageAccepted(let message):
+            state.devices[message.cid]?.kept.append(Kept(message: message))
+            state.highest[Partition(of: message.cid).index] = message.seq
+            if let request = message.request {
+                state.requests[request.key] = RequestAnswer(
+                    content: request.content, taskID: message.taskID, wasOnline: message.wasOnline,
+                    acceptedAt: message.acceptedAt)
+            }
+        case .acknowledged(let cid, let upTo):
+            end(cid) { $0.message.seq <= upTo }
+            state.devices[cid]?.record.acknowledged = upTo
+            if let gap = state.devices[cid]?.record.gap, gap.upTo <= upTo { state.devices[cid]?.record.gap = nil }
+        case .settled(let cid, let seq, let outcome):
+            guard let kept = state.devices[cid]?.kept.first(where: { $0.message.seq == seq }) else { return }
+            end(cid) { $0.message.seq == seq }
+            if !kept.message.isLiveOnly, outcome == .expired || outcome == .overflowed {
+                var gap = state.devices[cid]?.record.gap ?? Gap(upTo: seq)
+                gap.add(seq, outcome)
+                state.devices[cid]?.record.gap = gap
+            }
+        case .stubDue(let cid, let upTo): state.devices[cid]?.record.stubDueUpTo = upTo
+        case .stubSettled(let cid, let upTo, _): state.devices[cid]?.record.stubSettledUpTo = upTo
+        case .apiTokenRevoked(let digest, let expiresAt): state.revoked[digest] = expiresAt
+        }
+    }
+
+    private func end(_ cid: CID, _ isEnded: (Kept) -> Bool) {
+        guard let kept = state.devices[cid]?.kept else { return }
+        for gone in kept where isEnded(gone) {
+            if let location = gone.location, location.segment <= max(remainsGiven, firstSegment - 1) {
+                ended.append((cid, gone.message.seq))
+            }
+        }
+        state.devices[cid]?.kept.removeAll(where: isEnded)
+    }
+
+    // MARK: - Hearing
+
+    /// Takes what the store said since last time; answers whether there was anything.
+    @discardableResult
+    func pump() -> Bool {
+        let events = inbox.drain()
+        for event in events {
+            switch event {
+            case .committed(let ticket, let segment, let offset): commit(ticket, segment, offset)
+            case .refused(let ticket, _):
+                // As if it had never been asked for: what came after it is applied anew.
+                guard let index = unanswered.firstIndex(where: { $0.ticket == ticket }) else { continue }
+                state = unanswered[index].before
+                unanswered.remove(at: index)
+                pending[ticket] = nil
+                for later in unanswered.indices.dropFirst(index) {
+                    unanswered[later].before = state
+                    for record in pending[unanswered[later].ticket] ?? [] { apply(record) }
+                }
+            case .segmentRetiring(let segment):
+                if holdsRemains { held.append(segment) } else { giveRemains(segment) }
+            case .segmentRetired(let segment):
+                retired.append(segment)
+                firstSegment = segment + 1
+            case .messages, .device: break
+            }
+            answers.append(event)
+        }
+        return !events.isEmpty
+    }
+
+    func takeAnswers() -> [StoreEvent] {
+        defer { answers = [] }
+        return answers
+    }
+
+    private func commit(_ ticket: UInt64, _ segment: UInt32, _ offset: UInt32) {
+        unanswered.removeAll { $0.ticket == ticket }
+        var place = offset
+        for record in pending.removeValue(forKey: ticket) ?? [] {
+            var writer = ByteWriter()
+            let length = UInt32(RecordCodec.append(record, to: &writer))
+            note(record, RecordLocation(segment: segment, offset: place, length: length))
+            place += length
+        }
+    }
+
+    private func note(_ record: Record, _ location: RecordLocation) {
+        switch record {
+        case .messageAccepted(let message):
+            if let index = state.devices[message.cid]?.kept.firstIndex(where: { $0.message.seq == message.seq }) {
+                state.devices[message.cid]?.kept[index].location = location
+            }
+            if let request = message.request { requestSegments[request.key] = location.segment }
+        case .apiTokenRevoked(let digest, _): revokedSegments[digest] = location.segment
+        case .deviceRegistered(let registration):
+            state.devices[registration.cid]?.changed.insert(location.segment)
+        case .pushTokenChanged(let cid, _, _), .deviceSeen(let cid, _), .acknowledged(let cid, _),
+            .settled(let cid, _, _), .stubDue(let cid, _), .stubSettled(let cid, _, _):
+            state.devices[cid]?.changed.insert(location.segment)
+        }
+    }
+
+    /// Answers in two parts, as a shard with much to say does.
+    func giveRemains(_ segment: UInt32) {
+        held.removeAll { $0 == segment }
+        remainsGiven = segment
+        var remains = SegmentRemains()
+        for cid in state.devices.keys.sorted() {
+            guard let device = state.devices[cid] else { continue }
+            if device.changed.contains(where: { $0 <= segment }) {
+                remains.devices.append(device.record)
+                state.devices[cid]?.changed = device.changed.filter { $0 > segment }
+            }
+            for kept in device.kept {
+                guard let location = kept.location, location.segment == segment else { continue }
+                remains.kept.append(MessageReference(cid: cid, seq: kept.message.seq, location: location))
+            }
+        }
+        for (key, answer) in state.requests where requestSegments[key] == segment {
+            remains.requests.append((key, answer))
+        }
+        for (digest, expiresAt) in state.revoked where revokedSegments[digest] == segment {
+            remains.revokedTokens.append((digest, expiresAt))
+        }
+        store.submit([.remains(segment: segment, remains, isLast: false)], from: shard)
+        store.submit([.remains(segment: segment, SegmentRemains(), isLast: true)], from: shard)
+    }
+
+    // MARK: - Restart
+
+    /// Goes on from what a store found, as a gateway does.
+    func adopt(_ recovery: Recovery, messages: [AcceptedMessage]) {
+        firstSegment = recovery.firstSegment
+        let known = Dictionary(grouping: messages, by: \.cid)
+        for device in recovery.devices {
+            let kept = device.kept.compactMap { found in
+                known[device.record.cid]?.first { $0.seq == found.seq }
+                    .map { Kept(message: $0, location: found.location) }
+            }
+            state.devices[device.record.cid] = Device(
+                record: device.record, kept: kept,
+                changed: device.firstChangedSegment.map { [$0] } ?? [])
+        }
+        for (index, seq) in recovery.highest.enumerated() where seq > .zero { state.highest[index] = seq }
+        for (key, answer, segment) in recovery.requests {
+            state.requests[key] = answer
+            requestSegments[key] = segment
+        }
+        for (digest, expiresAt, segment) in recovery.revokedTokens {
+            state.revoked[digest] = expiresAt
+            revokedSegments[digest] = segment
+        }
+    }
+
+    /// Devices that a gateway has rows of, but that a recovery has no reason to tell of.
+    func adoptQuiet(_ devices: [DeviceRecord]) {
+        for record in devices where state.devices[record.cid] == nil {
+            state.devices[record.cid] = Device(record: record)
+        }
+    }
+}

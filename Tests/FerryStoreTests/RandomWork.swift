@@ -1,0 +1,67 @@
+internal import FerryCore
+internal import FerryStore
+
+/// What a busy gateway writes, by chance: registrations, messages, acknowledgements, drops, stubs.
+struct RandomWork {
+    var generator: SeededGenerator
+    let devices: UInt64
+    var now: Int64 = 1_000_000
+
+    init(seed: UInt64, devices: UInt64 = 6) {
+        generator = SeededGenerator(seed)
+        self.devices = devices
+    }
+
+    /// One append's records for the state that they change.
+    mutating func records(_ state: ModelShard.State) -> [Record] {
+        now += 1
+        let number = UInt64.random(in: 1...devices, using: &generator)
+        let cid = Sample.cid(number)
+        guard let device = state.devices[cid] else {
+            return Sample.registration(number, at: now).map { [.deviceRegistered($0)] } ?? []
+        }
+        let kept = device.kept.map(\.message.seq)
+        switch Int.random(in: 0..<20, using: &generator) {
+        case 0: return [.pushTokenChanged(cid: cid, token: Sample.token(UInt8(now & 255)), at: at)]
+        case 1: return [.deviceSeen(cid: cid, at: at)]
+        case 2: return [.apiTokenRevoked(digest: Array("\(now)".utf8), expiresAt: .distantFuture)]
+        case 3...6:
+            guard let upTo = kept.randomElement(using: &generator) else { return [] }
+            return [.acknowledged(cid: cid, upTo: upTo)]
+        case 7:
+            // A gap is acknowledged like a message.
+            guard let gap = device.record.gap, kept.first.map({ $0 > gap.upTo }) ?? true else { return [] }
+            return [.acknowledged(cid: cid, upTo: gap.upTo)]
+        case 8, 9:
+            guard let seq = kept.randomElement(using: &generator) else { return [] }
+            let states: [DeliveryState] = [.expired, .overflowed, .revoked, .handed]
+            return [.settled(cid: cid, seq: seq, state: states.randomElement(using: &generator) ?? .expired)]
+        case 10:
+            guard let upTo = kept.last else { return [] }
+            return [.stubDue(cid: cid, upTo: upTo)]
+        case 11:
+            guard let upTo = kept.last else { return [] }
+            return [.stubSettled(cid: cid, upTo: upTo, outcome: .accepted)]
+        default: return accepts(state, cid, number)
+        }
+    }
+
+    private var at: Instant { Instant(milliseconds: now) }
+
+    /// One to three messages for one device, atomically.
+    private mutating func accepts(_ state: ModelShard.State, _ cid: CID, _ number: UInt64) -> [Record] {
+        var seq = state.highest[Partition(of: cid).index]?.rawValue ?? 0
+        return (0..<Int.random(in: 1...3, using: &generator)).map { _ in
+            seq += UInt64.random(in: 1...3, using: &generator)
+            let key = RequestKey(key: Identifier128(high: number, low: seq), content: Identifier128(high: 1, low: seq))
+            let request = Bool.random(using: &generator) ? key : nil
+            let alert = OwnAlert(body: Array("{}".utf8), collapseID: nil, isBackground: false)
+            return .messageAccepted(
+                Sample.message(
+                    number, seq: seq, payload: Int.random(in: 0...300, using: &generator), at: now,
+                    ttl: Bool.random(using: &generator) ? 60_000 : Int64.random(in: 0...1, using: &generator),
+                    stub: StubNeed.allCases.randomElement(using: &generator) ?? .due, request: request,
+                    alert: Bool.random(using: &generator) ? alert : nil))
+        }
+    }
+}
