@@ -120,7 +120,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
             unsyncedDue -= unsyncedDue > 0 ? 1 : 0
             requestDueStubs(now: now, actions: &actions)
         case .stubAnswered(let plan): stubAnswered(plan, now: now, policy: policy)
-        case .tokenChanged(let has): hasToken = has
+        case .tokenChanged(let has): changeToken(has, now: now, actions: &actions)
         case .timePassed: timePassed(now: now, policy: policy, actions: &actions)
         }
     }
@@ -156,7 +156,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
         var found: [KeptMessage] = []
         var cursor = window.sent
         var total = 0
-        while found.count < count, case .message(let message)? = next(after: cursor, ahead: found.count, aheadBytes: total) {
+        while found.count < count,
+            case .message(let message)? = next(after: cursor, ahead: found.count, aheadBytes: total)
+        {
             if !found.isEmpty && total + Int(message.payloadBytes) > bytes { break }
             found.append(message)
             total += Int(message.payloadBytes)
@@ -211,7 +213,10 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case .attached: actions.append(.transmit)
         case .grace: break
         case .offline:
-            if message.stub == .none { markDue(actions: &actions) }
+            switch message.stub {
+            case .none, .noToken: markDue(actions: &actions)
+            case .due, .requested, .settled, .notWanted: break
+            }
             // While a default stub is out or cooling down, only an own alert has something to ask for.
             if message.hasOwnAlert || defaultStub == .idle { requestDueStubs(now: now, actions: &actions) }
         }
@@ -380,6 +385,15 @@ package struct DeviceStateMachine: Hashable, Sendable {
     }
 
     // MARK: - Stubs
+
+    /// What waits for want of a token is due with the first one.
+    private mutating func changeToken(_ has: Bool, now: Instant, actions: inout [DeviceAction]) {
+        let hadToken = hasToken
+        hasToken = has
+        guard has, !hadToken, presence == .offline else { return }
+        markDue(actions: &actions)
+        requestDueStubs(now: now, actions: &actions)
+    }
 
     /// Every message that has had no stub gets one due, or the note that there is no token.
     private mutating func markDue(actions: inout [DeviceAction]) {
