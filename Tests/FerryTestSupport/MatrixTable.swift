@@ -27,7 +27,8 @@ package struct MatrixTable {
     /// Adds one row. `next` is nil where the state stays as it is.
     package mutating func add(event: String, actions: [String], next: String?) {
         let padded = event + String(repeating: " ", count: max(0, 28 - event.count))
-        lines.append("  \(padded) -> \(actions.isEmpty ? "nothing" : actions.joined(separator: ", ")) => \(next ?? "same")")
+        let done = actions.isEmpty ? "nothing" : actions.joined(separator: ", ")
+        lines.append("  \(padded) -> \(done) => \(next ?? "same")")
     }
 
     package var text: String { lines.joined(separator: "\n") + "\n" }
