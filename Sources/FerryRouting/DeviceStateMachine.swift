@@ -147,8 +147,13 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case gap(Gap)
     }
 
-    /// The next entry that may go to the session now; nil when there is none, no session, or no room in the window.
-    package func next(now: Instant) -> Entry? { next(after: window.sent, ahead: 0, aheadBytes: 0) }
+    /// The next entry that may go to the session now; nil when there is none, no session, or no room in the window, and when
+    /// it has expired and `.timePassed` is late.
+    package func next(now: Instant) -> Entry? {
+        let entry = next(after: window.sent, ahead: 0, aheadBytes: 0)
+        if case .message(let message)? = entry, !message.isLiveOnly, message.expiresAt <= now { return nil }
+        return entry
+    }
 
     /// The messages that follow, for one read of the store: at most `count`, at most `bytes` after the first, none behind an
     /// untold gap, and only what the window has room for.
