@@ -94,10 +94,11 @@ package struct DeviceStateMachine: Hashable, Sendable {
     /// Puts back a message found at opening. In order of `seq`, before any event.
     package mutating func restore(_ message: KeptMessage) {
         log.append(message)
-        earliestExpiry = min(earliestExpiry, message.expiresAt)
+        earliestExpiry = min(earliestExpiry, message.isLiveOnly ? .distantPast : message.expiresAt)
     }
 
-    /// After the last `restore`: the device counts as lost at `now`, so that what is due waits for the grace.
+    /// After the last `restore`: the device counts as lost at `now`, so that what is due waits for the grace. What was live
+    /// only ends at the first `.timePassed`.
     package mutating func finishRestoring(now: Instant, policy: Policy) {
         presence = .grace(until: now + policy.reattachGrace)
     }
@@ -268,12 +269,10 @@ package struct DeviceStateMachine: Hashable, Sendable {
     private mutating func attach(
         _ session: SessionID, lastSeq: Seq?, limit: Int32, bytes: Int32, now: Instant, actions: inout [DeviceAction]
     ) {
-        if case .attached(let older) = presence {
-            endSession(actions: &actions)
-            if older != session { actions.append(.takeOver(older)) }
-        }
         // What the app has is delivered, before anything of it could expire.
         if let lastSeq { settleAcknowledged(lastSeq, actions: &actions) }
+        endLiveOnly(actions: &actions)
+        if case .attached(let older) = presence, older != session { actions.append(.takeOver(older)) }
         window = AckWindow(messageLimit: limit, byteLimit: bytes, acknowledged: window.acknowledged)
         isGapSent = false
         presence = .attached(session)
@@ -286,7 +285,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         _ session: SessionID, _ end: SessionEnd, now: Instant, policy: Policy, actions: inout [DeviceAction]
     ) {
         guard presence == .attached(session) else { return }
-        endSession(actions: &actions)
+        endLiveOnly(actions: &actions)
         switch end {
         case .lost:
             presence = .grace(until: now + policy.reattachGrace)
@@ -300,8 +299,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
         }
     }
 
-    /// Live-only messages end with their session.
-    private mutating func endSession(actions: inout [DeviceAction]) {
+    /// Live-only messages end with their session, or with the restart that it did not outlive.
+    private mutating func endLiveOnly(actions: inout [DeviceAction]) {
         var index = 0
         while index < log.count {
             if log[index].isLiveOnly {
@@ -369,6 +368,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
 
     private mutating func expire(now: Instant, actions: inout [DeviceAction]) {
         guard earliestExpiry <= now else { return }
+        if case .attached = presence {} else { endLiveOnly(actions: &actions) }
         var index = firstDroppable
         while index < log.count {
             if !log[index].isLiveOnly && log[index].expiresAt <= now {
