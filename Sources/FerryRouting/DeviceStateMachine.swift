@@ -64,12 +64,12 @@ package struct DeviceStateMachine: Hashable, Sendable {
 
     package private(set) var presence = Presence.offline
     package private(set) var log = MessageLog()
-    package private(set) var gap: Gap?
+    /// What was dropped and is not acknowledged past, by place in the stream. Only the last can still grow, and only until it
+    /// is sent; so there are at most one more than a window has entries.
+    private var gaps: [Gap]
     package private(set) var window: AckWindow
     package private(set) var hasToken: Bool
-    /// The gap is in flight in the current session.
-    private var isGapSent = false
-    /// Drops in `gap` whose records are not on disk yet; until then the gap may not be told (P1).
+    /// Drops in `gaps` whose records are not on disk yet; until then no gap may be told (P1).
     private var unsyncedDrops: UInt32 = 0
     /// The record that stubs are due is not on disk yet; until then none is asked for (P1).
     private var unsyncedDue: UInt32 = 0
@@ -85,11 +85,18 @@ package struct DeviceStateMachine: Hashable, Sendable {
 
     package init(acknowledged: Seq, gap: Gap?, hasToken: Bool) {
         window = AckWindow(messageLimit: 1, byteLimit: 1, acknowledged: acknowledged)
-        self.gap = gap
+        gaps = gap.map { [$0] } ?? []
         self.hasToken = hasToken
     }
 
     package var acknowledged: Seq { window.acknowledged }
+
+    /// All that was dropped and is not acknowledged past, as one.
+    package var gap: Gap? {
+        guard var all = gaps.last else { return nil }
+        for gap in gaps.dropLast() { all.add(gap) }
+        return all
+    }
 
     /// Puts back a message found at opening. In order of `seq`, before any event.
     package mutating func restore(_ message: KeptMessage) {
@@ -182,15 +189,14 @@ package struct DeviceStateMachine: Hashable, Sendable {
             guard Int(window.inFlight) + ahead < Int(window.messageLimit) else { return nil }
             guard Int(window.inFlightBytes) + aheadBytes + Int(bytes) <= Int(window.byteLimit) else { return nil }
         }
-        if let gap, gap.upTo > seq, message.map({ gap.upTo < $0.seq }) ?? true {
+        if let gap = gaps.first(where: { $0.upTo > seq }), message.map({ gap.upTo < $0.seq }) ?? true {
             return unsyncedDrops == 0 ? .gap(gap) : nil
         }
         return message.map { .message($0) }
     }
 
     private mutating func didSend(_ seq: Seq) {
-        if let gap, gap.upTo == seq {
-            isGapSent = true
+        if gaps.contains(where: { $0.upTo == seq }) {
             window.didSend(seq, bytes: 0)
             return
         }
@@ -253,14 +259,14 @@ package struct DeviceStateMachine: Hashable, Sendable {
         let message = log.remove(at: index)
         actions.append(.end(message, state))
         guard !message.isLiveOnly else { return }
-        if isGapSent {
-            // The gap that is on its way is told again, larger: its place in the window goes to the new telling.
-            isGapSent = false
-            window.release(bytes: 0)
+        // What is on its way keeps its count, so that no session is told of one drop twice.
+        if let last = gaps.last, last.upTo > window.sent || last.upTo > message.seq {
+            gaps[gaps.count - 1].add(message.seq, state)
+        } else {
+            var gap = Gap(upTo: message.seq)
+            gap.add(message.seq, state)
+            gaps.append(gap)
         }
-        var told = gap ?? Gap(upTo: message.seq)
-        told.add(message.seq, state)
-        gap = told
         unsyncedDrops = unsyncedDrops == .max ? .max : unsyncedDrops + 1
     }
 
@@ -274,7 +280,6 @@ package struct DeviceStateMachine: Hashable, Sendable {
         endLiveOnly(actions: &actions)
         if case .attached(let older) = presence, older != session { actions.append(.takeOver(older)) }
         window = AckWindow(messageLimit: limit, byteLimit: bytes, acknowledged: window.acknowledged)
-        isGapSent = false
         presence = .attached(session)
         findEarliestExpiry()
         expire(now: now, actions: &actions)
@@ -315,7 +320,6 @@ package struct DeviceStateMachine: Hashable, Sendable {
     private mutating func rewind() {
         window = AckWindow(
             messageLimit: window.messageLimit, byteLimit: window.byteLimit, acknowledged: window.acknowledged)
-        isGapSent = false
         findEarliestExpiry()
     }
 
@@ -342,10 +346,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
 
     private mutating func settleAcknowledged(_ seq: Seq, actions: inout [DeviceAction]) {
         guard seq > window.acknowledged else { return }
-        if let told = gap, told.upTo <= seq {
-            gap = nil
-            if isGapSent { window.release(bytes: 0) }
-            isGapSent = false
+        while let gap = gaps.first, gap.upTo <= seq {
+            if gap.upTo <= window.sent { window.release(bytes: 0) }
+            gaps.removeFirst()
         }
         while let first = log.first, first.seq <= seq, let message = log.removeFirst() {
             if message.seq <= window.sent { window.release(bytes: message.payloadBytes) }

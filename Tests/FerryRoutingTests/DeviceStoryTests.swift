@@ -73,4 +73,77 @@ struct DeviceStoryTests {
         device.accept(1, stub: .noToken)
         #expect(device.actions == [.recordStubsDue(upTo: Seq(1))])
     }
+
+    /// A timer may be late: an expired message at the head of the queue was still sent.
+    @Test func `An expired message is not sent, however late the timer is`() {
+        var device = Device()
+        device.attach()
+        device.accept(1, .short)
+        device.now = device.now + .seconds(1)
+        #expect(device.machine.next(now: device.now) == nil)
+        device.tell(.timePassed)
+        #expect(device.ends == [.expired])
+    }
+
+    /// A device that logged in anew over a session not yet given up had its live-only message, and it counted as expired.
+    @Test func `What the app has of the older session is delivered, live-only or not`() {
+        var device = Device(hasToken: true)
+        device.attach(1)
+        device.accept(1, .liveOnlyWithAlert)
+        device.transmit()
+        device.attach(2, lastSeq: 1)
+        #expect(device.ends == [.delivered])
+        #expect(device.stubs.isEmpty)
+    }
+
+    /// After a restart a live-only message that the journal still held stayed for ever, or went to the next session.
+    @Test func `A live-only message does not outlive a restart`() {
+        for comesBack in [true, false] {
+            var device = Device(hasToken: true)
+            device.machine.restore(
+                DeviceScenario.Sort.liveOnly.message(seq: 1, now: device.now, bytes: 1, stub: .notWanted))
+            device.machine.finishRestoring(now: device.now, policy: DeliveryPolicy())
+            #expect(device.machine.deadline.map { $0 <= device.now } == true)
+            if comesBack { device.attach() } else { device.tell(.timePassed) }
+            #expect(device.ends == [.expired])
+            #expect(device.machine.log.isEmpty)
+        }
+    }
+
+    /// When more was dropped behind a gap that was on its way, the next gap counted the first one's messages again, and
+    /// the first left the window although the device had it unacknowledged.
+    @Test func `A drop is told once to a session`() {
+        var device = Device()
+        for seq in 1...3 as ClosedRange<UInt64> { device.accept(seq) }
+        device.attach()
+        device.tell(.dropSynced)
+        #expect(device.machine.next(now: device.now) == .gap(Gap(upTo: Seq(1), overflowed: 1)))
+        device.transmit()
+        device.accept(4)
+        device.tell(.dropSynced)
+        #expect(device.machine.next(now: device.now) == .gap(Gap(upTo: Seq(2), overflowed: 1)))
+        device.transmit()
+        #expect(device.machine.window.inFlight == 2)
+        #expect(device.machine.gap == Gap(upTo: Seq(2), overflowed: 2))
+        device.tell(.acknowledged(Seq(1)))
+        #expect(device.machine.gap == Gap(upTo: Seq(2), overflowed: 1))
+        #expect(device.machine.window.inFlight == 1)
+        device.tell(.acknowledged(Seq(2)))
+        #expect(device.machine.gap == nil)
+        #expect(device.machine.window.inFlight == 0)
+    }
+
+    @Test func `Gaps whose session was lost are told again, each in its place`() {
+        var device = Device()
+        for seq in 1...3 as ClosedRange<UInt64> { device.accept(seq) }
+        device.attach()
+        device.tell(.dropSynced)
+        device.transmit()
+        device.accept(4)
+        device.tell(.dropSynced)
+        device.transmit()
+        device.tell(.detached(SessionID(rawValue: 1), .lost))
+        device.attach(2, lastSeq: 1)
+        #expect(device.machine.next(now: device.now) == .gap(Gap(upTo: Seq(2), overflowed: 1)))
+    }
 }
