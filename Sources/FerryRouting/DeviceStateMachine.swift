@@ -142,7 +142,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         return earliest == .distantFuture ? nil : earliest
     }
 
-    /// Whether nothing here differs from what `init` makes of the device's record.
+    /// Whether what `init` makes of the device's record serves as well as this.
     package var isAtRest: Bool {
         presence == .offline && log.isEmpty && unsyncedDrops == 0 && unsyncedDue == 0 && defaultStub == .idle
     }
@@ -340,7 +340,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
             settleAcknowledged(seq, actions: &actions)
             if case .attached = presence { actions.append(.transmit) }
         case .stale: break
-        case .beyondSent: actions.append(.refuseAck)
+        case .beyondSent:
+            // Without a session this machine may have been made anew since the entry was sent; the next login says the same.
+            if case .attached = presence { actions.append(.refuseAck) }
         }
     }
 

@@ -146,4 +146,21 @@ struct DeviceStoryTests {
         device.attach(2, lastSeq: 1)
         #expect(device.machine.next(now: device.now) == .gap(Gap(upTo: Seq(2), overflowed: 1)))
     }
+
+    /// A device in the background whose last message had expired lost its machine to the idle sweep; its late ack was then
+    /// taken for a lie and cost it the connection.
+    @Test func `A late ack from the background is no lie, even when the machine was made anew`() {
+        var device = Device()
+        device.attach()
+        device.accept(1, .liveOnly)
+        device.transmit()
+        device.tell(.detached(SessionID(rawValue: 1), .background))
+        #expect(device.machine.isAtRest)
+        device.machine = DeviceStateMachine(acknowledged: .zero, gap: nil, hasToken: false)
+        device.tell(.acknowledged(Seq(1)))
+        #expect(device.actions.isEmpty)
+        device.attach(1)
+        device.tell(.acknowledged(Seq(1)))
+        #expect(device.actions == [.refuseAck])
+    }
 }

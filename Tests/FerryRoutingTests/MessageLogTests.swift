@@ -1,6 +1,6 @@
 private import FerryCore
 private import FerryRouting
-private import FerryTestSupport
+internal import FerryTestSupport
 internal import Testing
 
 struct MessageLogTests {
@@ -20,7 +20,7 @@ struct MessageLogTests {
         #expect(log.last == nil)
     }
 
-    @Test(arguments: 0..<20 as Range<UInt64>)
+    @Test(arguments: Effort.seeds(20))
     func `A log holds what an array would`(_ seed: UInt64) {
         var random = SplitMix(seed: seed)
         var log = MessageLog()
