@@ -196,6 +196,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
     }
 
     private mutating func didSend(_ seq: Seq) {
+        guard case .attached = presence else { return }
         if gaps.contains(where: { $0.upTo == seq }) {
             window.didSend(seq, bytes: 0)
             return
