@@ -53,11 +53,16 @@ let package = Package(
         .executableTarget(
             name: "ferry", dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryGateway", "FerryClient"]),
 
-        // Tests: one target a module, then the suites that cross modules.
-        .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"]),
+        // Tests: what they share, one target a module, then the suites that cross modules.
+        .target(name: "FerryTestSupport", path: "Tests/FerryTestSupport"),
+        .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore", "FerryTestSupport"]),
         .testTarget(name: "FerryWireTests", dependencies: ["FerryCore", "FerryWire"]),
-        .testTarget(name: "FerryRoutingTests", dependencies: ["FerryCore", "FerryRouting"]),
-        .testTarget(name: "FerrySessionTests", dependencies: ["FerryCore", "FerryWire", "FerrySession"]),
+        .testTarget(
+            name: "FerryRoutingTests", dependencies: ["FerryCore", "FerryRouting", "FerryTestSupport"],
+            exclude: ["Tables"]),
+        .testTarget(
+            name: "FerrySessionTests", dependencies: ["FerryCore", "FerryWire", "FerrySession", "FerryTestSupport"],
+            exclude: ["Tables"]),
         .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryIO"]),
         .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAPI"]),
         .testTarget(name: "FerryAPNSTests", dependencies: ["FerryCore", "FerryAPNS"]),

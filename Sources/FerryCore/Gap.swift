@@ -12,18 +12,26 @@ package struct Gap: Hashable, Sendable {
     }
 
     /// How many messages are missing, saturating.
-    package var count: UInt32 {
-        let (sum, overflow) = expired.addingReportingOverflow(overflowed)
-        return overflow ? .max : sum
-    }
+    package var count: UInt32 { Self.sum(expired, overflowed) }
 
     /// Adds one dropped message. `state` is `.expired` or `.overflowed`; any other is not a gap and changes nothing.
     package mutating func add(_ seq: Seq, _ state: DeliveryState) {
         switch state {
-        case .expired: expired = expired == .max ? .max : expired + 1
-        case .overflowed: overflowed = overflowed == .max ? .max : overflowed + 1
+        case .expired: add(Gap(upTo: seq, expired: 1))
+        case .overflowed: add(Gap(upTo: seq, overflowed: 1))
         case .kept, .delivered, .handed, .failed, .skipped, .revoked: return
         }
-        upTo = max(upTo, seq)
+    }
+
+    /// Takes another gap in, saturating.
+    package mutating func add(_ other: Gap) {
+        expired = Self.sum(expired, other.expired)
+        overflowed = Self.sum(overflowed, other.overflowed)
+        upTo = max(upTo, other.upTo)
+    }
+
+    private static func sum(_ left: UInt32, _ right: UInt32) -> UInt32 {
+        let (sum, overflow) = left.addingReportingOverflow(right)
+        return overflow ? .max : sum
     }
 }

@@ -34,7 +34,8 @@ package struct Poller: ~Copyable {
     }
 
     package func modify(_ descriptor: Int32, _ interest: Interest, token: UInt64) throws(SystemError) {
-        _ = try SystemError.check("watch a descriptor", clinux_epoll_modify(epoll, descriptor, interest.rawValue, token))
+        _ = try SystemError.check(
+            "watch a descriptor", clinux_epoll_modify(epoll, descriptor, interest.rawValue, token))
     }
 
     package func remove(_ descriptor: Int32) {

@@ -12,7 +12,9 @@ package struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringC
     /// Reads `127.0.0.1:7700`, `localhost:7700` or `:7700` (all interfaces); nil for anything else.
     package init?(_ text: String) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 2, let port = UInt16(parts[1]), let address = Self.parse(String(parts[0])) else { return nil }
+        guard parts.count == 2, let port = UInt16(parts[1]), let address = Self.parse(String(parts[0])) else {
+            return nil
+        }
         self.init(address: address, port: port)
     }
 

@@ -67,12 +67,12 @@ package struct DeviceStateMachine: Hashable, Sendable {
 
     package private(set) var presence = Presence.offline
     package private(set) var log = MessageLog()
-    package private(set) var gap: Gap?
+    /// What was dropped and is not acknowledged past, by place in the stream. Only the last can still grow, and only until it
+    /// is sent; so there are at most one more than a window has entries.
+    private var gaps: [Gap]
     package private(set) var window: AckWindow
     package private(set) var hasToken: Bool
-    /// The gap is in flight in the current session.
-    private var isGapSent = false
-    /// Drops in `gap` whose records are not on disk yet; until then the gap may not be told (P1).
+    /// Drops in `gaps` whose records are not on disk yet; until then no gap may be told (P1).
     private var unsyncedDrops: UInt32 = 0
     /// The record that stubs are due is not on disk yet; until then none is asked for (P1).
     private var unsyncedDue: UInt32 = 0
@@ -88,19 +88,27 @@ package struct DeviceStateMachine: Hashable, Sendable {
 
     package init(acknowledged: Seq, gap: Gap?, hasToken: Bool) {
         window = AckWindow(messageLimit: 1, byteLimit: 1, acknowledged: acknowledged)
-        self.gap = gap
+        gaps = gap.map { [$0] } ?? []
         self.hasToken = hasToken
     }
 
     package var acknowledged: Seq { window.acknowledged }
 
+    /// All that was dropped and is not acknowledged past, as one.
+    package var gap: Gap? {
+        guard var all = gaps.last else { return nil }
+        for gap in gaps.dropLast() { all.add(gap) }
+        return all
+    }
+
     /// Puts back a message found at opening. In order of `seq`, before any event.
     package mutating func restore(_ message: KeptMessage) {
         log.append(message)
-        earliestExpiry = min(earliestExpiry, message.expiresAt)
+        earliestExpiry = min(earliestExpiry, message.isLiveOnly ? .distantPast : message.expiresAt)
     }
 
-    /// After the last `restore`: the device counts as lost at `now`, so that what is due waits for the grace.
+    /// After the last `restore`: the device counts as lost at `now`, so that what is due waits for the grace. What was live
+    /// only ends at the first `.timePassed`.
     package mutating func finishRestoring(now: Instant, policy: Policy) {
         presence = .grace(until: now + policy.reattachGrace)
     }
@@ -124,7 +132,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
             unsyncedDue -= unsyncedDue > 0 ? 1 : 0
             requestDueStubs(now: now, actions: &actions)
         case .stubAnswered(let plan): stubAnswered(plan, now: now, policy: policy)
-        case .tokenChanged(let has): hasToken = has
+        case .tokenChanged(let has): changeToken(has, now: now, actions: &actions)
         case .unreadable(let seq): giveUp(seq, actions: &actions)
         case .timePassed: timePassed(now: now, policy: policy, actions: &actions)
         }
@@ -171,7 +179,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         return index < log.count && log[index].seq == seq ? index : nil
     }
 
-    /// Whether nothing here differs from what `init` makes of the device's record.
+    /// Whether what `init` makes of the device's record serves as well as this.
     package var isAtRest: Bool {
         presence == .offline && log.isEmpty && unsyncedDrops == 0 && unsyncedDue == 0 && defaultStub == .idle
     }
@@ -184,8 +192,13 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case gap(Gap)
     }
 
-    /// The next entry that may go to the session now; nil when there is none, no session, or no room in the window.
-    package func next(now: Instant) -> Entry? { next(after: window.sent, ahead: 0, aheadBytes: 0) }
+    /// The next entry that may go to the session now; nil when there is none, no session, or no room in the window, and when
+    /// it has expired and `.timePassed` is late.
+    package func next(now: Instant) -> Entry? {
+        let entry = next(after: window.sent, ahead: 0, aheadBytes: 0)
+        if case .message(let message)? = entry, !message.isLiveOnly, message.expiresAt <= now { return nil }
+        return entry
+    }
 
     /// The messages that follow, for one read of the store: at most `count`, at most `bytes` after the first, none behind an
     /// untold gap, and only what the window has room for.
@@ -193,7 +206,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
         var found: [KeptMessage] = []
         var cursor = window.sent
         var total = 0
-        while found.count < count, case .message(let message)? = next(after: cursor, ahead: found.count, aheadBytes: total) {
+        while found.count < count,
+            case .message(let message)? = next(after: cursor, ahead: found.count, aheadBytes: total)
+        {
             if !found.isEmpty && total + Int(message.payloadBytes) > bytes { break }
             found.append(message)
             total += Int(message.payloadBytes)
@@ -211,15 +226,15 @@ package struct DeviceStateMachine: Hashable, Sendable {
             guard Int(window.inFlight) + ahead < Int(window.messageLimit) else { return nil }
             guard Int(window.inFlightBytes) + aheadBytes + Int(bytes) <= Int(window.byteLimit) else { return nil }
         }
-        if let gap, gap.upTo > seq, message.map({ gap.upTo < $0.seq }) ?? true {
+        if let gap = gaps.first(where: { $0.upTo > seq }), message.map({ gap.upTo < $0.seq }) ?? true {
             return unsyncedDrops == 0 ? .gap(gap) : nil
         }
         return message.map { .message($0) }
     }
 
     private mutating func didSend(_ seq: Seq) {
-        if let gap, gap.upTo == seq {
-            isGapSent = true
+        guard case .attached = presence else { return }
+        if gaps.contains(where: { $0.upTo == seq }) {
             window.didSend(seq, bytes: 0)
             return
         }
@@ -248,7 +263,10 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case .attached: actions.append(.transmit)
         case .grace: break
         case .offline:
-            if message.stub == .none { markDue(actions: &actions) }
+            switch message.stub {
+            case .none, .noToken: markDue(actions: &actions)
+            case .due, .requested, .settled, .notWanted: break
+            }
             // While a default stub is out or cooling down, only an own alert has something to ask for.
             if message.hasOwnAlert || defaultStub == .idle { requestDueStubs(now: now, actions: &actions) }
         }
@@ -279,14 +297,14 @@ package struct DeviceStateMachine: Hashable, Sendable {
         let message = log.remove(at: index)
         actions.append(.end(message, state))
         guard !message.isLiveOnly else { return }
-        if isGapSent {
-            // The gap that is on its way is told again, larger: its place in the window goes to the new telling.
-            isGapSent = false
-            window.release(bytes: 0)
+        // What is on its way keeps its count, so that no session is told of one drop twice.
+        if let last = gaps.last, last.upTo > window.sent || last.upTo > message.seq {
+            gaps[gaps.count - 1].add(message.seq, state)
+        } else {
+            var gap = Gap(upTo: message.seq)
+            gap.add(message.seq, state)
+            gaps.append(gap)
         }
-        var told = gap ?? Gap(upTo: message.seq)
-        told.add(message.seq, state)
-        gap = told
         unsyncedDrops = unsyncedDrops == .max ? .max : unsyncedDrops + 1
     }
 
@@ -302,15 +320,12 @@ package struct DeviceStateMachine: Hashable, Sendable {
         _ session: SessionID, lastSeq: Seq?, limit: Int32, bytes: Int32, bound: Seq, now: Instant,
         actions: inout [DeviceAction]
     ) {
-        if case .attached(let older) = presence {
-            endSession(actions: &actions)
-            if older != session { actions.append(.takeOver(older)) }
-        }
         // What the app has is delivered, before anything of it could expire.
         if let lastSeq { settleAcknowledged(lastSeq, actions: &actions) }
+        endLiveOnly(actions: &actions)
+        if case .attached(let older) = presence, older != session { actions.append(.takeOver(older)) }
         window = AckWindow(
             messageLimit: limit, byteLimit: bytes, acknowledged: window.acknowledged, ackBound: bound)
-        isGapSent = false
         presence = .attached(session)
         findEarliestExpiry()
         expire(now: now, actions: &actions)
@@ -321,7 +336,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         _ session: SessionID, _ end: SessionEnd, now: Instant, policy: Policy, actions: inout [DeviceAction]
     ) {
         guard presence == .attached(session) else { return }
-        endSession(actions: &actions)
+        endLiveOnly(actions: &actions)
         switch end {
         case .lost:
             presence = .grace(until: now + policy.reattachGrace)
@@ -335,8 +350,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
         }
     }
 
-    /// Live-only messages end with their session.
-    private mutating func endSession(actions: inout [DeviceAction]) {
+    /// Live-only messages end with their session, or with the restart that it did not outlive.
+    private mutating func endLiveOnly(actions: inout [DeviceAction]) {
         var index = 0
         while index < log.count {
             if log[index].isLiveOnly {
@@ -351,7 +366,6 @@ package struct DeviceStateMachine: Hashable, Sendable {
     private mutating func rewind() {
         window = AckWindow(
             messageLimit: window.messageLimit, byteLimit: window.byteLimit, acknowledged: window.acknowledged)
-        isGapSent = false
         findEarliestExpiry()
     }
 
@@ -372,16 +386,17 @@ package struct DeviceStateMachine: Hashable, Sendable {
             settleAcknowledged(seq, actions: &actions)
             if case .attached = presence { actions.append(.transmit) }
         case .stale: break
-        case .beyondSent: actions.append(.refuseAck)
+        case .beyondSent:
+            // Without a session this machine may have been made anew since the entry was sent; the next login says the same.
+            if case .attached = presence { actions.append(.refuseAck) }
         }
     }
 
     private mutating func settleAcknowledged(_ seq: Seq, actions: inout [DeviceAction]) {
         guard seq > window.acknowledged else { return }
-        if let told = gap, told.upTo <= seq {
-            gap = nil
-            if isGapSent { window.release(bytes: 0) }
-            isGapSent = false
+        while let gap = gaps.first, gap.upTo <= seq {
+            if gap.upTo <= window.sent { window.release(bytes: 0) }
+            gaps.removeFirst()
         }
         while let first = log.first, first.seq <= seq, let message = log.removeFirst() {
             if message.seq <= window.sent { window.release(bytes: message.payloadBytes) }
@@ -404,6 +419,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
 
     private mutating func expire(now: Instant, actions: inout [DeviceAction]) {
         guard earliestExpiry <= now else { return }
+        if case .attached = presence {} else { endLiveOnly(actions: &actions) }
         var index = firstDroppable
         while index < log.count {
             if !log[index].isLiveOnly && log[index].expiresAt <= now {
@@ -425,6 +441,15 @@ package struct DeviceStateMachine: Hashable, Sendable {
     }
 
     // MARK: - Stubs
+
+    /// What waits for want of a token is due with the first one.
+    private mutating func changeToken(_ has: Bool, now: Instant, actions: inout [DeviceAction]) {
+        let hadToken = hasToken
+        hasToken = has
+        guard has, !hadToken, presence == .offline else { return }
+        markDue(actions: &actions)
+        requestDueStubs(now: now, actions: &actions)
+    }
 
     /// Every message that has had no stub gets one due, or the note that there is no token.
     private mutating func markDue(actions: inout [DeviceAction]) {

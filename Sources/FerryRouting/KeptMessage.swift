@@ -30,8 +30,8 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
     package var stub: Stub
 
     package init(
-        seq: Seq, expiresAt: Instant, location: RecordLocation, payloadBytes: UInt32, isLiveOnly: Bool, hasOwnAlert: Bool,
-        wasOffline: Bool, stub: Stub
+        seq: Seq, expiresAt: Instant, location: RecordLocation, payloadBytes: UInt32, isLiveOnly: Bool,
+        hasOwnAlert: Bool, wasOffline: Bool, stub: Stub
     ) {
         self.seq = seq
         self.expiresAt = expiresAt

@@ -31,6 +31,18 @@ package struct MessageLog: Hashable, Sendable {
         let message = storage[head]
         head += 1
         bytes -= Int(message.payloadBytes)
+        cutOff()
+        return message
+    }
+
+    package mutating func remove(at index: Int) -> KeptMessage {
+        let message = storage.remove(at: head + index)
+        bytes -= Int(message.payloadBytes)
+        cutOff()
+        return message
+    }
+
+    private mutating func cutOff() {
         if head == storage.count {
             // An idle device owns no memory here.
             storage = []
@@ -39,13 +51,6 @@ package struct MessageLog: Hashable, Sendable {
             storage.removeFirst(head)
             head = 0
         }
-        return message
-    }
-
-    package mutating func remove(at index: Int) -> KeptMessage {
-        let message = storage.remove(at: head + index)
-        bytes -= Int(message.payloadBytes)
-        return message
     }
 
     /// Index of the first message above `seq`; `count` when there is none.

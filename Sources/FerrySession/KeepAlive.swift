@@ -26,7 +26,8 @@ package struct KeepAlive: Hashable, Sendable, BitwiseCopyable {
     private var isProbed = false
 
     package init(interval: Duration, policy: SessionPolicy, now: Instant) {
-        self.interval = max(1, interval.inMilliseconds)
+        // A third of what the type holds is longer than any connection, and one and a half of it does not overflow.
+        self.interval = min(max(1, interval.inMilliseconds), .max / 3)
         ackDeadline = max(2, policy.ackDeadline.inMilliseconds)
         progressDeadline = max(2, policy.progressDeadline.inMilliseconds)
         lastHeard = now

@@ -58,11 +58,11 @@ package enum SessionCloseReason: UInt8, Hashable, Sendable, CaseIterable {
 /// One connection after login: in the foreground, in the background, or closed.
 ///
 /// It promises: a session that started ends exactly once; after `.close` or `.disconnect` there is no further action; in the
-/// background nothing is waited for but a sign of life.
+/// background nothing is waited for but a sign of life, and that the device takes what was sent before.
 /// It does not know messages, windows or bytes: those are the device's (`FerryRouting`) and the codec's.
 ///
 /// - foreground → background on `background`; → closed on bye, loss, silence, slowness, takeover, a wrong frame
-/// - background → foreground on `foreground`; → closed on bye, loss, silence, a wrong frame
+/// - background → foreground on `foreground`; → closed on bye, loss, silence, slowness, takeover, a wrong frame
 /// - closed: stays
 package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
     package enum State: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable {

@@ -1,0 +1,138 @@
+internal import FerryCore
+internal import FerryRouting
+internal import FerryTestSupport
+
+/// What a device's stream must do, said the slow and plain way: every message ever accepted stays in one list, and each
+/// question is answered by looking at all of them.
+struct DeviceModel: Hashable {
+    struct Message: Hashable {
+        let kept: KeptMessage
+        var end: DeliveryState?
+        var wasOffline: Bool
+        var isStubAsked = false
+
+        var seq: Seq { kept.seq }
+        var isKept: Bool { end == nil }
+    }
+
+    var messages: [Message] = []
+    var presence = Presence.offline
+    var acknowledged: Seq
+    var sent: Seq
+    /// Dropped, kept before, and not acknowledged past.
+    var missing: Set<Seq> = []
+    /// How many drops this session's stream has not told yet.
+    var untold = 0
+    var hasToken: Bool
+    var unsyncedDrops = 0
+    var unsyncedDue = 0
+    var windowMessages: Int32 = 1
+    var windowBytes: Int32 = 1
+    /// The stub requests that the wake-up channel has not answered.
+    var outstanding: [StubPlan] = []
+    var coolingUntil: Instant?
+
+    init(acknowledged: Seq = .zero, hasToken: Bool) {
+        self.acknowledged = acknowledged
+        self.hasToken = hasToken
+        sent = acknowledged
+    }
+
+    var kept: [Message] { messages.filter(\.isKept) }
+    var isAttached: Bool { if case .attached = presence { true } else { false } }
+    /// Messages that a live session has and has not acknowledged.
+    var inFlight: [Message] { isAttached ? kept.filter { $0.seq <= sent } : [] }
+
+    // MARK: - Events
+
+    mutating func handle(_ event: DeviceEvent, now: Instant, policy: DeliveryPolicy) {
+        switch event {
+        case .messageSynced(let message): accept(message, policy: policy)
+        case .attached(let session, let lastSeq, let messages, let bytes):
+            if let lastSeq { acknowledge(lastSeq) }
+            endLiveOnly()
+            presence = .attached(session)
+            (windowMessages, windowBytes) = (messages, bytes)
+            rewind()
+            expire(now)
+        case .detached(let session, let end):
+            guard presence == .attached(session) else { return }
+            endLiveOnly()
+            switch end {
+            case .lost:
+                presence = .grace(until: now + policy.reattachGrace)
+                rewind()
+            case .bye:
+                becomeOffline(now)
+                rewind()
+            case .background: becomeOffline(now)
+            }
+        case .acknowledged(let seq): if seq <= sent { acknowledge(seq) }
+        case .sent(let seq): sent = max(sent, seq)
+        case .dropSynced: unsyncedDrops -= 1
+        case .dueSynced: unsyncedDue -= 1
+        case .stubAnswered(let plan):
+            if let index = outstanding.firstIndex(of: plan) { outstanding.remove(at: index) }
+            if case .standard = plan { coolingUntil = now + policy.stubCooldown }
+        case .tokenChanged(let has): hasToken = has
+        case .timePassed:
+            expire(now)
+            if case .grace(let until) = presence, until <= now { becomeOffline(now) }
+            if let until = coolingUntil, until <= now { coolingUntil = nil }
+        }
+    }
+
+    private mutating func accept(_ message: KeptMessage, policy: DeliveryPolicy) {
+        messages.append(Message(kept: message, end: nil, wasOffline: presence == .offline))
+        if message.isLiveOnly && !isAttached {
+            messages[messages.count - 1].end = .expired
+            return
+        }
+        while kept.count > policy.messageCap || kept.reduce(0, { $0 + Int($1.kept.payloadBytes) }) > policy.byteCap {
+            let exempt = inFlight
+            guard let oldest = kept.dropLast().first(where: { !exempt.contains($0) }) else { return }
+            drop(oldest.seq, .overflowed)
+        }
+    }
+
+    private mutating func drop(_ seq: Seq, _ state: DeliveryState) {
+        for index in messages.indices where messages[index].seq == seq {
+            messages[index].end = state
+            guard !messages[index].kept.isLiveOnly else { return }
+            missing.insert(seq)
+            untold += 1
+            unsyncedDrops += 1
+        }
+    }
+
+    private mutating func acknowledge(_ seq: Seq) {
+        guard seq > acknowledged else { return }
+        for index in messages.indices where messages[index].isKept && messages[index].seq <= seq {
+            messages[index].end = .delivered
+        }
+        missing = missing.filter { $0 > seq }
+        acknowledged = seq
+    }
+
+    private mutating func endLiveOnly() {
+        for index in messages.indices where messages[index].isKept && messages[index].kept.isLiveOnly {
+            messages[index].end = .expired
+        }
+    }
+
+    private mutating func expire(_ now: Instant) {
+        let exempt = inFlight
+        for message in kept
+        where !message.kept.isLiveOnly && message.kept.expiresAt <= now && !exempt.contains(message) {
+            drop(message.seq, .expired)
+        }
+    }
+
+    private mutating func becomeOffline(_ now: Instant) {
+        presence = .offline
+        for index in messages.indices where messages[index].isKept { messages[index].wasOffline = true }
+        expire(now)
+    }
+
+    private mutating func rewind() { sent = acknowledged }
+}

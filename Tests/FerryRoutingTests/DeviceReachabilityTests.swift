@@ -1,0 +1,40 @@
+private import FerryCore
+private import FerryRouting
+private import FerryTestSupport
+internal import Testing
+
+/// All that can happen to a device under small bounds, against the promises of `DeviceStateMachine`.
+struct DeviceReachabilityTests {
+    static let scenarios = [
+        DeviceScenario(
+            description: "stubs", sorts: [.long, .ownAlert], messages: 2, cap: 3, ends: [.background, .lost],
+            changesToken: true, waits: 1, acknowledges: false),
+        DeviceScenario(
+            description: "late accepts", sorts: [.long], messages: 2, cap: 3, ends: [.background], changesToken: true,
+            waits: 1, hasLateAccepts: true, acknowledges: false),
+        DeviceScenario(
+            description: "expiry and gaps", sorts: [.short, .long], messages: 3, cap: 3, ends: [.lost], hasToken: false,
+            waits: 2),
+        DeviceScenario(
+            description: "overflow", sorts: [.long], messages: 4, cap: 2, windows: [1, 2], ends: [.lost],
+            hasToken: false, waits: 0),
+        DeviceScenario(
+            description: "takeover and live-only", sorts: [.long, .liveOnly, .liveOnlyWithAlert], messages: 2, cap: 3,
+            sessions: [1, 2], waits: 1),
+        DeviceScenario(
+            description: "background", sorts: [.short], messages: 3, cap: 2, ends: [.background, .bye], hasToken: false,
+            waits: 1),
+        DeviceScenario(
+            description: "bytes", sorts: [.long], messages: 4, cap: 9, byteCap: 250, windows: [3], windowBytes: 150,
+            ends: [.lost], hasToken: false, waits: 0),
+    ]
+
+    @Test(arguments: scenarios)
+    func `Every reachable state of a device keeps every promise`(_ scenario: DeviceScenario) {
+        let search = ReachabilitySearch<DeviceWorld, DeviceWorld.Step>(
+            events: { scenario.steps($0) }, step: { (world, step) throws(Violation) in try world.perform(step) })
+        let report = search.run(from: scenario.world, limit: Effort.scaled(8_000))
+        #expect(report.violation == nil, "\(report)")
+        #expect(report.states > 500)
+    }
+}

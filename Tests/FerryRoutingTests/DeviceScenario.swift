@@ -1,0 +1,99 @@
+internal import FerryCore
+internal import FerryRouting
+internal import FerryTestSupport
+
+/// Which events a search or a walk may use, and how many.
+struct DeviceScenario: Sendable, CustomStringConvertible {
+    /// One sort of message.
+    enum Sort: Hashable, Sendable, CaseIterable {
+        case short, long, liveOnly, ownAlert, liveOnlyWithAlert
+
+        func message(seq: UInt64, now: Instant, bytes: UInt32, stub: KeptMessage.Stub) -> KeptMessage {
+            let isLiveOnly = self == .liveOnly || self == .liveOnlyWithAlert
+            return KeptMessage(
+                seq: Seq(seq), expiresAt: now + .milliseconds(isLiveOnly ? 0 : self == .short ? 1_000 : 100_000),
+                location: RecordLocation(segment: 1, offset: 0, length: 0), payloadBytes: bytes, isLiveOnly: isLiveOnly,
+                hasOwnAlert: self == .ownAlert || self == .liveOnlyWithAlert, wasOffline: false,
+                stub: self == .liveOnly ? .notWanted : stub)
+        }
+    }
+
+    var description: String
+    var sorts: [Sort]
+    var messages: Int
+    var cap = 2
+    var byteCap = 1_000
+    var sessions: [UInt64] = [1]
+    var windows: [Int32] = [2]
+    var windowBytes: Int32 = 250
+    var ends: [SessionEnd] = SessionEnd.allCases
+    var hasToken = true
+    var changesToken = false
+    /// How often a second may pass.
+    var waits: Int64 = 2
+    /// Whether a message may carry the presence of a moment before.
+    var hasLateAccepts = false
+    var acknowledges = true
+
+    var policy: DeliveryPolicy {
+        var policy = DeliveryPolicy()
+        policy.messageCap = cap
+        policy.byteCap = byteCap
+        policy.reattachGrace = .seconds(1)
+        policy.stubCooldown = .seconds(1)
+        return policy
+    }
+
+    var world: DeviceWorld { DeviceWorld(policy: policy, hasToken: hasToken) }
+
+    /// All that may happen in a state.
+    func steps(_ world: DeviceWorld) -> [DeviceWorld.Step] {
+        var steps: [DeviceWorld.Step] = accepts(world).map { .event(.messageSynced($0)) }
+        let model = world.model
+        if world.machine.next(now: world.now) != nil { steps.append(.transmit) }
+        let highest = model.messages.last?.seq ?? .zero
+        for session in sessions {
+            for window in windows {
+                var positions: [Seq?] = [nil, model.acknowledged]
+                if acknowledges {
+                    for seq in [highest] + model.kept.prefix(1).map(\.seq) where !positions.contains(seq) {
+                        positions.append(seq)
+                    }
+                }
+                for position in positions {
+                    steps.append(
+                        .event(
+                            .attached(
+                                SessionID(rawValue: session), lastSeq: position, window: window,
+                                windowBytes: windowBytes)))
+                }
+            }
+            for end in ends { steps.append(.event(.detached(SessionID(rawValue: session), end))) }
+        }
+        if acknowledges {
+            for seq in model.acknowledged.rawValue...(model.sent.rawValue + 1) {
+                steps.append(.event(.acknowledged(Seq(seq))))
+            }
+        }
+        if model.unsyncedDrops > 0 { steps.append(.event(.dropSynced)) }
+        if model.unsyncedDue > 0 { steps.append(.event(.dueSynced)) }
+        steps += model.outstanding.map { .event(.stubAnswered($0)) }
+        if changesToken { steps.append(.event(.tokenChanged(hasToken: !model.hasToken))) }
+        if world.now.milliseconds < 1_000 + waits * 1_000 { steps.append(.wait(milliseconds: 1_000)) }
+        steps.append(.event(.timePassed))
+        return steps
+    }
+
+    private func accepts(_ world: DeviceWorld) -> [KeptMessage] {
+        let model = world.model
+        guard model.messages.count < messages else { return [] }
+        // Every other `seq` of the partition is another device's.
+        let seq = UInt64(model.messages.count + 1) * 2
+        let usual: KeptMessage.Stub =
+            model.presence != .offline ? .none : model.hasToken ? .due : .noToken
+        let stubs: [KeptMessage.Stub] = hasLateAccepts ? [.none, .due, .noToken] : [usual]
+        return sorts.flatMap { sort in
+            stubs.map { sort.message(seq: seq, now: world.now, bytes: 100, stub: $0) }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+private import FerryCore
+private import FerryRouting
+internal import Testing
+
+/// One story for each fault that a device's machine once had.
+struct DeviceStoryTests {
+    /// A machine, its clock and what it asked for.
+    private struct Device {
+        var machine: DeviceStateMachine
+        var now = Instant(milliseconds: 1_000)
+        var actions: [DeviceAction] = []
+
+        init(hasToken: Bool = false) {
+            machine = DeviceStateMachine(acknowledged: .zero, gap: nil, hasToken: hasToken)
+        }
+
+        mutating func tell(_ event: DeviceEvent) {
+            actions = []
+            var policy = DeliveryPolicy()
+            policy.messageCap = 2
+            machine.handle(event, now: now, policy: policy, actions: &actions)
+        }
+
+        mutating func accept(
+            _ seq: UInt64, _ sort: DeviceScenario.Sort = .long, stub: KeptMessage.Stub = .none
+        ) {
+            tell(.messageSynced(sort.message(seq: seq, now: now, bytes: 10, stub: stub)))
+        }
+
+        mutating func attach(_ session: UInt64 = 1, lastSeq: UInt64? = nil) {
+            tell(.attached(SessionID(rawValue: session), lastSeq: lastSeq.map(Seq.init), window: 8, windowBytes: 1_000))
+        }
+
+        mutating func transmit() {
+            switch machine.next(now: now) {
+            case .message(let message)?: tell(.sent(message.seq))
+            case .gap(let gap)?: tell(.sent(gap.upTo))
+            case nil: Issue.record("nothing to send")
+            }
+        }
+
+        var stubs: [StubPlan] { actions.compactMap { if case .requestStub(let plan) = $0 { plan } else { nil } } }
+        var ends: [DeliveryState] { actions.compactMap { if case .end(_, let state) = $0 { state } else { nil } } }
+    }
+
+    /// A token that came while messages waited woke nobody until the next message or disconnection.
+    @Test func `A token that arrives wakes the owner for what is kept already`() {
+        var device = Device()
+        device.accept(1, stub: .noToken)
+        #expect(device.actions.isEmpty)
+        device.tell(.tokenChanged(hasToken: true))
+        #expect(device.actions == [.recordStubsDue(upTo: Seq(1))])
+        device.tell(.dueSynced)
+        #expect(device.stubs.count == 1)
+    }
+
+    /// A token that went and came again while a stub was due left it unasked for.
+    @Test func `A due stub outlives a change of the token`() {
+        var device = Device(hasToken: true)
+        device.attach()
+        device.accept(1)
+        device.tell(.detached(SessionID(rawValue: 1), .bye))
+        device.tell(.tokenChanged(hasToken: false))
+        device.tell(.dueSynced)
+        #expect(device.stubs.isEmpty)
+        device.tell(.tokenChanged(hasToken: true))
+        #expect(device.stubs.count == 1)
+    }
+
+    /// A message accepted just before the token was saved came with the note that there is none, and nobody was woken.
+    @Test func `A message that was accepted before the token gets its stub`() {
+        var device = Device(hasToken: true)
+        device.accept(1, stub: .noToken)
+        #expect(device.actions == [.recordStubsDue(upTo: Seq(1))])
+    }
+
+    /// A timer may be late: an expired message at the head of the queue was still sent.
+    @Test func `An expired message is not sent, however late the timer is`() {
+        var device = Device()
+        device.attach()
+        device.accept(1, .short)
+        device.now = device.now + .seconds(1)
+        #expect(device.machine.next(now: device.now) == nil)
+        device.tell(.timePassed)
+        #expect(device.ends == [.expired])
+    }
+
+    /// A device that logged in anew over a session not yet given up had its live-only message, and it counted as expired.
+    @Test func `What the app has of the older session is delivered, live-only or not`() {
+        var device = Device(hasToken: true)
+        device.attach(1)
+        device.accept(1, .liveOnlyWithAlert)
+        device.transmit()
+        device.attach(2, lastSeq: 1)
+        #expect(device.ends == [.delivered])
+        #expect(device.stubs.isEmpty)
+    }
+
+    /// After a restart a live-only message that the journal still held stayed for ever, or went to the next session.
+    @Test func `A live-only message does not outlive a restart`() {
+        for comesBack in [true, false] {
+            var device = Device(hasToken: true)
+            device.machine.restore(
+                DeviceScenario.Sort.liveOnly.message(seq: 1, now: device.now, bytes: 1, stub: .notWanted))
+            device.machine.finishRestoring(now: device.now, policy: DeliveryPolicy())
+            #expect(device.machine.deadline.map { $0 <= device.now } == true)
+            if comesBack { device.attach() } else { device.tell(.timePassed) }
+            #expect(device.ends == [.expired])
+            #expect(device.machine.log.isEmpty)
+        }
+    }
+
+    /// When more was dropped behind a gap that was on its way, the next gap counted the first one's messages again, and
+    /// the first left the window although the device had it unacknowledged.
+    @Test func `A drop is told once to a session`() {
+        var device = Device()
+        for seq in 1...3 as ClosedRange<UInt64> { device.accept(seq) }
+        device.attach()
+        device.tell(.dropSynced)
+        #expect(device.machine.next(now: device.now) == .gap(Gap(upTo: Seq(1), overflowed: 1)))
+        device.transmit()
+        device.accept(4)
+        device.tell(.dropSynced)
+        #expect(device.machine.next(now: device.now) == .gap(Gap(upTo: Seq(2), overflowed: 1)))
+        device.transmit()
+        #expect(device.machine.window.inFlight == 2)
+        #expect(device.machine.gap == Gap(upTo: Seq(2), overflowed: 2))
+        device.tell(.acknowledged(Seq(1)))
+        #expect(device.machine.gap == Gap(upTo: Seq(2), overflowed: 1))
+        #expect(device.machine.window.inFlight == 1)
+        device.tell(.acknowledged(Seq(2)))
+        #expect(device.machine.gap == nil)
+        #expect(device.machine.window.inFlight == 0)
+    }
+
+    @Test func `Gaps whose session was lost are told again, each in its place`() {
+        var device = Device()
+        for seq in 1...3 as ClosedRange<UInt64> { device.accept(seq) }
+        device.attach()
+        device.tell(.dropSynced)
+        device.transmit()
+        device.accept(4)
+        device.tell(.dropSynced)
+        device.transmit()
+        device.tell(.detached(SessionID(rawValue: 1), .lost))
+        device.attach(2, lastSeq: 1)
+        #expect(device.machine.next(now: device.now) == .gap(Gap(upTo: Seq(2), overflowed: 1)))
+    }
+
+    /// A device in the background whose last message had expired lost its machine to the idle sweep; its late ack was then
+    /// taken for a lie and cost it the connection.
+    @Test func `A late ack from the background is no lie, even when the machine was made anew`() {
+        var device = Device()
+        device.attach()
+        device.accept(1, .liveOnly)
+        device.transmit()
+        device.tell(.detached(SessionID(rawValue: 1), .background))
+        #expect(device.machine.isAtRest)
+        device.machine = DeviceStateMachine(acknowledged: .zero, gap: nil, hasToken: false)
+        device.tell(.acknowledged(Seq(1)))
+        #expect(device.actions.isEmpty)
+        device.attach(1)
+        device.tell(.acknowledged(Seq(1)))
+        #expect(device.actions == [.refuseAck])
+    }
+}
