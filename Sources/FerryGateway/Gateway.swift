@@ -21,6 +21,35 @@ package final class Gateway: Sendable {
     /// Descriptors that connections leave to files, the store and the poller.
     private static let descriptorReserve = 512
 
+    /// Opens what the configuration names and starts. Errors are sentences for people.
+    /// - Parameter progress: told while the journal is read, segments done and all.
+    package static func open(
+        _ configuration: GatewayConfiguration, progress: @escaping @Sendable (_ done: Int, _ all: Int) -> Void
+    ) throws -> Gateway {
+        let clock = WallClock()
+        var options = StoreOptions(folder: "", clock: { clock.now })
+        options.segmentBytes = configuration.segmentBytes
+        options.keptSegments = configuration.keptSegments
+        options.requestWindow = configuration.requestWindow
+        options.progress = progress
+        options.report = { EventLog.write(.error, "store", ["reason": $0.description]) }
+        let store: EmbeddedStore
+        switch configuration.store {
+        case .embedded(let folder):
+            options.folder = folder
+            store = try EmbeddedStore.open(options)
+        case .memory: store = try EmbeddedStore.inMemory(options)
+        }
+        do {
+            let wake: any WakeChannel =
+                if let path = configuration.outboxPath { try OutboxChannel(path: path) } else { NoChannel() }
+            return try Gateway(configuration: configuration, store: store, wake: wake)
+        } catch {
+            store.close()
+            throw error
+        }
+    }
+
     package init(
         configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel
     ) throws {
@@ -85,6 +114,15 @@ package final class Gateway: Sendable {
         wake.close()
         store.close()
     }
+}
+
+/// No way to wake anybody: every stub is refused, and recorded as that.
+private final class NoChannel: WakeChannel {
+    func request(_ stub: StubRequest, answer: @escaping @Sendable (StubAnswer) -> Void) {
+        answer(.refused("this gateway has no wake-up channel"))
+    }
+
+    func close() {}
 }
 
 /// Adds the shards' snapshots as they come.

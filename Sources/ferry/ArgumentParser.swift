@@ -87,7 +87,7 @@ struct ArgumentParser {
     }
 
     /// How many letters must be added, dropped or changed to make one of the other (Levenshtein).
-    private static func distance(_ left: String, _ right: String) -> Int {
+    static func distance(_ left: String, _ right: String) -> Int {
         let right = Array(right.utf8.prefix(64))
         var row = Array(0...right.count)
         for (index, letter) in left.utf8.prefix(64).enumerated() {

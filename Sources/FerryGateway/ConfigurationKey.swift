@@ -1,0 +1,140 @@
+internal import FerryAPI
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerrySession
+
+/// A value of the configuration file.
+package enum ConfigurationValue: Sendable, Equatable {
+    case text(String)
+    case integer(Int64)
+    case flag(Bool)
+    /// An object, an array, a fraction: no key takes one.
+    case other
+}
+
+/// One key of the configuration file. This table alone drives reading, checking, and `docs/configuration.md`.
+package struct ConfigurationKey: Sendable {
+    package let name: String
+    /// Such as `milliseconds, 0…60000`.
+    package let range: String
+    package let meaning: String
+    /// Applies a value; answers what is wrong with it, nil when nothing is.
+    package let apply: @Sendable (ConfigurationValue, inout GatewayConfiguration) -> String?
+
+    package static let all: [ConfigurationKey] = [
+        .integer(
+            "shards", 1...256, "threads, each with its own event loop",
+            { $0.shards = Int($1) }),
+        .integer(
+            "connectionLimit", 1...10_000_000, "connections held at once; by default what the descriptor limit allows",
+            { $0.connectionLimit = Int($1) }),
+        .integer(
+            "messageCap", 1...1_000_000, "kept messages of one device; beyond it the oldest unsent is dropped and told",
+            { $0.delivery.messageCap = Int($1) }),
+        .integer(
+            "byteCap", 1...1 << 32, "payload bytes kept for one device", { $0.delivery.byteCap = Int($1) }),
+        .milliseconds(
+            "reattachGraceMs", 0...3_600_000, "how long a device whose connection was lost still counts as online",
+            { $0.delivery.reattachGrace = $1 }),
+        .milliseconds(
+            "stubCooldownMs", 0...3_600_000, "pause between two default stubs to one device",
+            { $0.delivery.stubCooldown = $1 }),
+        .text("stubTitle", "title of the default stub; none by default", { $0.stubTitle = $1 }),
+        .text("stubText", "text of the default stub", { $0.stubText = $1 }),
+        .milliseconds(
+            "handshakeDeadlineMs", 1...600_000, "from a connection's first byte to its welcome",
+            { $0.session.handshakeDeadline = $1 }),
+        .seconds(
+            "keepAliveDefaultSeconds", 1...86_400, "keep-alive for devices that wish none",
+            { $0.session.keepAliveDefault = $1 }),
+        .seconds(
+            "keepAliveMinimumSeconds", 1...86_400, "shortest keep-alive granted", { $0.session.keepAliveMinimum = $1 }),
+        .seconds(
+            "keepAliveMaximumSeconds", 1...86_400, "longest keep-alive granted", { $0.session.keepAliveMaximum = $1 }),
+        .integer(
+            "windowDefault", 1...1_024, "messages in flight to a device that wishes no window",
+            { $0.session.windowDefault = Int32(clamping: $1) }),
+        .integer(
+            "windowMaximum", 1...1_024, "largest window granted", { $0.session.windowMaximum = Int32(clamping: $1) }),
+        .integer(
+            "windowBytes", 1...1 << 30, "payload bytes in flight to a device",
+            { $0.session.windowBytes = Int32(clamping: $1) }),
+        .milliseconds(
+            "ackDeadlineMs", 2...600_000, "silence of a device with messages in flight until it is closed",
+            { $0.session.ackDeadline = $1 }),
+        .milliseconds(
+            "progressDeadlineMs", 2...3_600_000, "time without an acknowledgement until a device that answers is closed",
+            { $0.session.progressDeadline = $1 }),
+        .milliseconds(
+            "slowDeadlineMs", 1...3_600_000, "time above the high-water mark until a device is closed",
+            { $0.session.slowDeadline = $1 }),
+        .integer(
+            "highWaterBytes", 1...1 << 30, "unsent bytes of a connection above which no more is read for it",
+            { $0.session.highWaterMark = Int($1) }),
+        .integer(
+            "payloadCharacters", 1...65_536, "characters of a transmission",
+            { $0.api = APILimits(payloadCharacters: Int($1), bodyBytes: $0.api.bodyBytes) }),
+        .integer(
+            "bodyBytes", 1_024...1 << 26, "bytes of a request's body",
+            { $0.api = APILimits(payloadCharacters: $0.api.payloadCharacters, bodyBytes: Int($1)) }),
+        .seconds(
+            "requestWindowSeconds", 1...2_592_000, "how long a request id is remembered", { $0.requestWindow = $1 }),
+        .integer(
+            "requestBytes", 1_024...1 << 40, "memory for request ids, all shards together",
+            { $0.requestBytes = Int($1) }),
+        .seconds(
+            "authClockSkewSeconds", 1...86_400, "how far a backend's clock may be off at /auth",
+            { $0.authClockSkew = $1 }),
+        .integer(
+            "unsyncedBytes", 1_024...1 << 40, "accepted and not yet synced bytes of a shard above which pushes get 30019",
+            { $0.unsyncedBytes = Int($1) }),
+        .milliseconds(
+            "drainDeadlineMs", 1...600_000, "how long a stop waits for what is on its way", { $0.drainDeadline = $1 }),
+        .integer(
+            "segmentBytes", 65_536...1 << 31, "size of a journal segment", { $0.segmentBytes = Int($1) }),
+        .integer(
+            "keptSegments", 1...1_024, "full segments kept before the oldest goes to the tables",
+            { $0.keptSegments = Int($1) }),
+    ]
+
+    private static func integer(
+        _ name: String, _ range: ClosedRange<Int64>, unit: String = "", _ meaning: String,
+        _ set: @escaping @Sendable (inout GatewayConfiguration, Int64) -> Void
+    ) -> ConfigurationKey {
+        let described = "\(unit)\(range.lowerBound)…\(range.upperBound)"
+        return ConfigurationKey(name: name, range: described, meaning: meaning) { value, configuration in
+            guard case .integer(let number) = value, range.contains(number) else {
+                return "\(name) must be a whole number, \(described)"
+            }
+            set(&configuration, number)
+            return nil
+        }
+    }
+
+    private static func milliseconds(
+        _ name: String, _ range: ClosedRange<Int64>, _ meaning: String,
+        _ set: @escaping @Sendable (inout GatewayConfiguration, Duration) -> Void
+    ) -> ConfigurationKey {
+        integer(name, range, unit: "milliseconds, ", meaning) { set(&$0, .milliseconds($1)) }
+    }
+
+    private static func seconds(
+        _ name: String, _ range: ClosedRange<Int64>, _ meaning: String,
+        _ set: @escaping @Sendable (inout GatewayConfiguration, Duration) -> Void
+    ) -> ConfigurationKey {
+        integer(name, range, unit: "seconds, ", meaning) { set(&$0, .seconds($1)) }
+    }
+
+    private static func text(
+        _ name: String, _ meaning: String, _ set: @escaping @Sendable (inout GatewayConfiguration, String) -> Void
+    ) -> ConfigurationKey {
+        ConfigurationKey(name: name, range: "text, 1…1024 bytes", meaning: meaning) { value, configuration in
+            guard case .text(let text) = value, (1...1_024).contains(text.utf8.count) else {
+                return "\(name) must be a text of 1…1024 bytes"
+            }
+            set(&configuration, text)
+            return nil
+        }
+    }
+}

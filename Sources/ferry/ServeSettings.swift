@@ -1,0 +1,103 @@
+internal import FerryCore
+internal import FerryGateway
+internal import FerryIO
+internal import Foundation
+
+/// A setting that cannot be used, as sentences for people.
+struct SettingsError: Error, CustomStringConvertible {
+    let description: String
+    init(_ problems: String...) { description = problems.joined(separator: "; ") }
+    init(_ problems: [String]) { description = problems.joined(separator: "; ") }
+}
+
+/// What `ferry serve` was told: the configuration file, then the options over it.
+struct ServeSettings {
+    let configuration: GatewayConfiguration
+    /// The app that was made because there was none.
+    let firstApp: App?
+    let appsPath: String?
+    let dataPath: String
+
+    /// Keys of the file that name places; all others are in `ConfigurationKey.all`.
+    static let placeKeys: [(name: String, meaning: String)] = [
+        ("data", "data folder (`--data`)"),
+        ("identity", "identity key file (`--identity`)"),
+        ("apps", "apps file (`--apps`)"),
+        ("deviceListen", "`HOST:PORT` for devices (`--device-listen`)"),
+        ("httpListen", "`HOST:PORT` for backends (`--http-listen`)"),
+        ("store", "`embedded` or `memory` (`--store`)"),
+        ("insecurePlain", "`true` lets listeners without TLS be reached from beyond this machine (`--insecure-plain`)"),
+    ]
+
+    init(_ arguments: ArgumentParser.Arguments) throws {
+        let file = try ConfigurationFile(path: arguments.value("--config"))
+        func setting(_ option: String, _ key: String) throws -> String? {
+            if let value = arguments.value(option) { return value }
+            return try file.text(key)
+        }
+        dataPath = try setting("--data", "data") ?? "data"
+        guard !dataPath.isEmpty else { throw SettingsError("--data is empty; name a folder") }
+        let storeName = try setting("--store", "store") ?? "embedded"
+        let givenApps = try setting("--apps", "apps")
+        let givenIdentity = try setting("--identity", "identity")
+        let isMemory: Bool
+        switch storeName {
+        case "embedded": isMemory = false
+        case "memory": isMemory = true
+        default: throw SettingsError("store \"\(storeName)\" is not known; use embedded or memory")
+        }
+        // Beside the folder and not in it, so that a copy of the data holds no secret.
+        let base = dataPath.hasSuffix("/") ? String(dataPath.dropLast()) : dataPath
+        let identity: Identity
+        if isMemory && givenIdentity == nil {
+            identity = try IdentityFile.fresh().identity
+        } else {
+            identity = try IdentityFile.open(givenIdentity ?? base + ".identity")
+        }
+        var configuration = GatewayConfiguration(identity: identity)
+        configuration.shards = max(1, ProcessInfo.processInfo.activeProcessorCount)
+        try file.apply(to: &configuration)
+        if let text = arguments.value("--shards") {
+            guard let shards = Int(text), (1...256).contains(shards) else {
+                throw SettingsError("--shards \"\(text)\" must be a whole number, 1…256")
+            }
+            configuration.shards = shards
+        }
+        configuration.deviceListen = try Self.address(
+            try setting("--device-listen", "deviceListen"), "--device-listen") ?? configuration.deviceListen
+        configuration.httpListen = try Self.address(
+            try setting("--http-listen", "httpListen"), "--http-listen") ?? configuration.httpListen
+        let isInsecureAllowed = try file.flag("insecurePlain") ?? false
+        if !arguments.has("--insecure-plain") && !isInsecureAllowed {
+            for (name, address) in [
+                ("--device-listen", configuration.deviceListen), ("--http-listen", configuration.httpListen),
+            ] where !address.isLoopback {
+                throw SettingsError(
+                    "\(name) \(address) can be reached from beyond this machine, and there is no TLS yet: "
+                        + "listen on 127.0.0.1, or add --insecure-plain if the network in between is trusted")
+            }
+        }
+        configuration.store = isMemory ? .memory : .embedded(folder: dataPath)
+        configuration.outboxPath = isMemory ? nil : base + "/outbox.jsonl"
+        let apps: AppsFile
+        if isMemory && givenApps == nil {
+            apps = AppsFile(apps: [AppsFile.freshApp()], isNew: true)
+            appsPath = nil
+        } else {
+            let path = givenApps ?? base + ".apps.json"
+            apps = try AppsFile.open(path, makesFirst: givenApps == nil)
+            appsPath = path
+        }
+        configuration.apps = AppRegistry(apps.apps)
+        firstApp = apps.isNew ? apps.apps.first : nil
+        self.configuration = configuration
+    }
+
+    private static func address(_ text: String?, _ name: String) throws -> SocketAddress? {
+        guard let text else { return nil }
+        guard let address = SocketAddress(text) else {
+            throw SettingsError("\(name) \"\(text)\" is not HOST:PORT with an IPv4 address or localhost")
+        }
+        return address
+    }
+}
