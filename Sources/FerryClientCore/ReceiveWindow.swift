@@ -9,7 +9,7 @@ package struct ReceiveWindow: Hashable, Sendable {
     /// The last that this connection carried, repeats included. An ack beyond it would be one of something never sent,
     /// which a gateway answers with 5006.
     private var streamed: Seq = .zero
-    /// The last that was acknowledged on this connection.
+    /// The last that was acknowledged on this connection and has not come again since.
     private var acknowledged: Seq = .zero
     private var unacknowledgedMessages: UInt64 = 0
     private var unacknowledgedBytes: UInt64 = 0
@@ -48,7 +48,8 @@ package struct ReceiveWindow: Hashable, Sendable {
         unacknowledgedMessages &+= 1
         unacknowledgedBytes &+= UInt64(bytes)
         guard seq > received else {
-            // A repeat: its ack was lost, so it gets another one.
+            // A repeat: its ack was lost, so it gets another one. Nothing has the number 0.
+            if seq > .zero { acknowledged = min(acknowledged, Seq(seq.rawValue - 1)) }
             if oldestHandedAt == nil { oldestHandedAt = now }
             return false
         }
