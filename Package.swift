@@ -70,7 +70,7 @@ let package = Package(
             name: "FerryClientCoreTests", dependencies: ["FerryCore", "FerryWire", "FerryClientCore"],
             exclude: ["ClientStateMachine.matrix.txt"]),
         .testTarget(name: "FerryStoreTests", dependencies: ["FerryCore", "FerryIO", "FerryStore"]),
-        .testTarget(name: "EndToEndTests", dependencies: ["ferry"]),
+        .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),
     ],
     cxxLanguageStandard: .cxx20
 )
