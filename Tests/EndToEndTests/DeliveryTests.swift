@@ -1,9 +1,12 @@
 private import FerryCore
-private import Testing
+private import FerryIO
+private import FerryWire
+internal import Testing
 
 /// What an online device gets (P2, P4).
 @Suite struct DeliveryTests {
-    @Test(arguments: shardCounts) func `an online device gets a payload at once, marked as live`(shards: Int) async throws {
+    @Test(arguments: shardCounts)
+    func `an online device gets a payload at once, marked as live`(shards: Int) async throws {
         let world = try await World(shards: shards)
         let device = try ListenProcess(world, state: "device")
         let cid = try await device.online()
@@ -21,13 +24,14 @@ private import Testing
         #expect(try world.stubs().isEmpty)
     }
 
-    @Test(arguments: shardCounts) func `many messages arrive in the order of their acceptance`(shards: Int) async throws {
+    @Test(arguments: shardCounts)
+    func `many messages arrive in the order of their acceptance`(shards: Int) async throws {
         let world = try await World(shards: shards)
         let device = try await RawDevice(world)
         let cid = try await device.register().cid
         let texts = (0..<600).map { "message \($0)" }
-        let backend = try await Backend(world)
-        async let receipts = backend.push(cid, all: texts)
+        let address = world.backends
+        async let receipts = Backend.push(cid, all: texts, at: address)
         let pushes = try await device.take(texts.count)
         #expect(pushes.map(\.text) == texts)
         #expect(pushes.allSatisfy { !$0.isOffLine })
@@ -35,7 +39,8 @@ private import Testing
         #expect(try await receipts.map(\.taskID) == pushes.map(\.taskID))
     }
 
-    @Test(arguments: shardCounts) func `payloads are not touched, from one byte to the largest`(shards: Int) async throws {
+    @Test(arguments: shardCounts)
+    func `payloads are not touched, from one byte to the largest`(shards: Int) async throws {
         let world = try await World(shards: shards, ["payloadCharacters": 65_536])
         let device = try await RawDevice(world)
         let identity = try await device.register()
@@ -66,7 +71,8 @@ private import Testing
         #expect(tooLong.message.contains("push_message.transmission"))
     }
 
-    @Test(arguments: shardCounts) func `the two commands of the first steps work together`(shards: Int) async throws {
+    @Test(arguments: shardCounts)
+    func `the two commands of the first steps work together`(shards: Int) async throws {
         let world = try await World(shards: shards)
         let device = try ListenProcess(world, ["--count", "2"])
         let cid = try await device.online()
@@ -85,7 +91,8 @@ private import Testing
         try await backend.waitUntil(cid, isOnline: false)
     }
 
-    @Test(arguments: shardCounts) func `a message is not sent again once it is acknowledged`(shards: Int) async throws {
+    @Test(arguments: shardCounts)
+    func `a message is not sent again once it is acknowledged`(shards: Int) async throws {
         let world = try await World(shards: shards)
         let device = try await RawDevice(world)
         let identity = try await device.register()

@@ -10,8 +10,12 @@ final class Backend {
     private var buffer: [UInt8] = []
 
     /// Connects, and authenticates unless told not to.
-    init(_ world: World, app: TestApp = .first, authenticates: Bool = true) async throws {
-        socket = try await ByteSocket(to: world.backends)
+    convenience init(_ world: World, app: TestApp = .first, authenticates: Bool = true) async throws {
+        try await self.init(at: world.backends, app: app, authenticates: authenticates)
+    }
+
+    init(at address: SocketAddress, app: TestApp = .first, authenticates: Bool = true) async throws {
+        socket = try await ByteSocket(to: address)
         self.app = app
         if authenticates { token = try await authenticate().token() }
     }
@@ -114,6 +118,13 @@ final class Backend {
             for _ in slice { receipts.append(try await answer().receipt()) }
         }
         return receipts
+    }
+
+    /// The same over a connection of its own, for tests that do something else meanwhile.
+    static func push(
+        _ cid: CID, all payloads: [String], ttl: Int? = nil, at address: SocketAddress
+    ) async throws -> [PushReceipt] {
+        try await Backend(at: address).push(cid, all: payloads, ttl: ttl)
     }
 
     func isOnline(_ cid: CID) async throws -> Bool {

@@ -10,10 +10,10 @@ final class ByteSocket {
     private var reader: Source?
     private var isClosed = false
 
-    /// `reads` false: nothing is read until `startReading`, and the kernel's receive buffer is as small as it can be.
-    init(to address: SocketAddress, reads: Bool = true) async throws {
+    /// `hasSmallBuffer`: the kernel takes as little as it can for a reader that does not read.
+    init(to address: SocketAddress, hasSmallBuffer: Bool = false) async throws {
         descriptor = try Socket.connect(to: address)
-        if !reads {
+        if hasSmallBuffer {
             var size: Int32 = 1
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
         }
@@ -24,7 +24,7 @@ final class ByteSocket {
             isClosed = true
             throw SystemError("connect to \(address)", code)
         }
-        if reads { startReading() }
+        startReading()
     }
 
     deinit { close() }
@@ -32,14 +32,11 @@ final class ByteSocket {
     /// A descriptor of its own for each source: it may be closed only when its source has let go of it.
     private func source(writes: Bool, _ body: @escaping @Sendable (Int32, _ cancel: () -> Void) -> Void) -> Source {
         let copy = dup(descriptor)
-        let source: any DispatchSourceProtocol & Sendable =
+        let handle =
             writes
-            ? DispatchSource.makeWriteSource(fileDescriptor: copy, queue: queue)
-            : DispatchSource.makeReadSource(fileDescriptor: copy, queue: queue)
-        let handle = Source(source)
-        source.setEventHandler { @Sendable [weak handle] in body(copy) { handle?.cancel() } }
-        source.setCancelHandler { @Sendable in Socket.close(copy) }
-        source.resume()
+            ? Source(DispatchSource.makeWriteSource(fileDescriptor: copy, queue: queue))
+            : Source(DispatchSource.makeReadSource(fileDescriptor: copy, queue: queue))
+        handle.start(copy, body)
         return handle
     }
 
@@ -63,6 +60,12 @@ final class ByteSocket {
         shutdown(descriptor, Int32(SHUT_RDWR))
         Socket.close(descriptor)
         reader?.cancel()
+    }
+
+    /// What the gateway sends stays in the kernel from now on.
+    func stopReading() {
+        reader?.cancel()
+        reader = nil
     }
 
     /// Says that nothing more will be sent.
@@ -100,9 +103,17 @@ final class ByteSocket {
     }
 }
 
-/// A dispatch source that is cancelled once.
-private final class Source: Sendable {
-    private let source: any DispatchSourceProtocol & Sendable
-    init(_ source: any DispatchSourceProtocol & Sendable) { self.source = source }
+/// A dispatch source whose descriptor is closed after it has been cancelled.
+private final class Source: @unchecked Sendable {
+    // Dispatch sources may be used from any thread; only the existential type does not say so.
+    private let source: any DispatchSourceProtocol
+    init(_ source: any DispatchSourceProtocol) { self.source = source }
+
+    func start(_ descriptor: Int32, _ body: @escaping @Sendable (Int32, _ cancel: () -> Void) -> Void) {
+        source.setEventHandler { @Sendable [weak self] in body(descriptor) { self?.cancel() } }
+        source.setCancelHandler { @Sendable in Socket.close(descriptor) }
+        source.resume()
+    }
+
     func cancel() { source.cancel() }
 }

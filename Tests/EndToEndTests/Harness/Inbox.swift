@@ -21,7 +21,7 @@ final class Inbox<Element: Sendable>: Sendable {
     private let state = Mutex(State())
 
     func put(_ item: Element) {
-        let waiter = state.withLock { state in
+        let waiter: CheckedContinuation<Outcome, Never>? = state.withLock { state in
             if let waiter = state.waiter {
                 state.waiter = nil
                 return waiter
@@ -33,7 +33,7 @@ final class Inbox<Element: Sendable>: Sendable {
     }
 
     func end() {
-        let waiter = state.withLock { state in
+        let waiter: CheckedContinuation<Outcome, Never>? = state.withLock { state in
             state.isEnded = true
             defer { state.waiter = nil }
             return state.waiter
@@ -62,13 +62,19 @@ final class Inbox<Element: Sendable>: Sendable {
 
     private func expire(_ wait: Int, after patience: Duration) {
         DispatchQueue.global().asyncAfter(deadline: .now() + patience.inSeconds) { [weak self] in
-            let waiter: CheckedContinuation<Outcome, Never>? = self?.state.withLock { state in
-                guard state.wait == wait else { return nil }
-                defer { state.waiter = nil }
-                return state.waiter
-            }
-            waiter?.resume(returning: .late)
+            self?.endWait(wait)
         }
+    }
+}
+
+extension Inbox {
+    fileprivate func endWait(_ wait: Int) {
+        let waiter: CheckedContinuation<Outcome, Never>? = state.withLock { state in
+            guard state.wait == wait else { return nil }
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(returning: .late)
     }
 }
 

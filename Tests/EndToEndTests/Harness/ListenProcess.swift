@@ -1,4 +1,5 @@
 internal import FerryCore
+private import FerryIO
 internal import Foundation
 
 /// A running `ferry listen`.

@@ -23,8 +23,8 @@ final class RawDevice {
     /// Whether pings of the gateway are answered, and not shown to the test.
     var answersPings = true
 
-    init(_ world: World, app: TestApp = .first, reads: Bool = true) async throws {
-        socket = try await ByteSocket(to: world.devices, reads: reads)
+    init(_ world: World, app: TestApp = .first, hasSmallBuffer: Bool = false) async throws {
+        socket = try await ByteSocket(to: world.devices, hasSmallBuffer: hasSmallBuffer)
         self.app = app
     }
 
