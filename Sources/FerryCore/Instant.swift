@@ -24,7 +24,8 @@ package struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
     /// Month × 100 + day in UTC, for task ids.
     package var monthDay: UInt16 {
         // Howard Hinnant's civil-from-days, for days since 1970-01-01.
-        let days = milliseconds >= 0 ? milliseconds / 86_400_000 : (milliseconds - 86_399_999) / 86_400_000
+        let (whole, rest) = milliseconds.quotientAndRemainder(dividingBy: 86_400_000)
+        let days = rest < 0 ? whole - 1 : whole
         let shifted = days + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
         let dayOfEra = shifted - era * 146_097

@@ -18,6 +18,8 @@ package struct TimerWheel {
     private var deadlines: [Int64] = []
     /// The slot that each index is linked in.
     private var slots: [Int32] = []
+    /// How many indices are linked in each level.
+    private var population: [Int]
     /// The last tick that was handled.
     private var currentTick: Int64
     /// How many indices have a deadline.
@@ -25,6 +27,7 @@ package struct TimerWheel {
 
     package init(now: Instant) {
         heads = Array(repeating: -1, count: Int(Self.slotsPerLevel) * Self.levels)
+        population = Array(repeating: 0, count: Self.levels)
         currentTick = now.milliseconds / Self.tickMilliseconds
     }
 
@@ -59,7 +62,7 @@ package struct TimerWheel {
             return
         }
         while currentTick < target {
-            currentTick += 1
+            currentTick = min(target, nextBusyTick)
             for level in stride(from: Self.levels - 1, through: 1, by: -1) where isStartOfSlot(level: level) {
                 redistribute(slot: slot(level: level, tick: currentTick))
             }
@@ -71,9 +74,11 @@ package struct TimerWheel {
         }
     }
 
-    /// When `advance` next needs to be called: exact within the first level (about a second), else the end of that level.
+    /// When `advance` next needs to be called: exact within the first level (about a second), else when the next entries move
+    /// down into it.
     package var nextWake: Instant? {
         guard count > 0 else { return nil }
+        if population[0] == 0 { return Instant(milliseconds: nextBusyTick * Self.tickMilliseconds) }
         for ahead in 1...Self.slotsPerLevel {
             let tick = currentTick + ahead
             let startsCoarserSlot = tick % Self.slotsPerLevel == 0
@@ -85,6 +90,14 @@ package struct TimerWheel {
     }
 
     // MARK: - Slots
+
+    /// The next tick in which an entry may fire or move down: where the fine levels are empty, the start of the next slot
+    /// of the first that is not, so that a jump costs nothing for what it passes over.
+    private var nextBusyTick: Int64 {
+        let level = population.firstIndex { $0 > 0 } ?? 0
+        let span = Self.span(level: level)
+        return (currentTick / span + 1) * span
+    }
 
     private static func span(level: Int) -> Int64 {
         var span: Int64 = 1
@@ -121,6 +134,7 @@ package struct TimerWheel {
             }
         }
         slots[index] = Int32(place)
+        population[place / Int(Self.slotsPerLevel)] += 1
         previous[index] = -1
         next[index] = heads[place]
         if heads[place] >= 0 { previous[Int(heads[place])] = Int32(index) }
@@ -128,6 +142,7 @@ package struct TimerWheel {
     }
 
     private mutating func unlink(_ index: Int) {
+        population[Int(slots[index]) / Int(Self.slotsPerLevel)] -= 1
         let before = previous[index]
         let after = next[index]
         if before >= 0 { next[Int(before)] = after } else { heads[Int(slots[index])] = after }
@@ -140,6 +155,7 @@ package struct TimerWheel {
         while cursor >= 0 {
             let index = Int(cursor)
             cursor = next[index]
+            population[slot / Int(Self.slotsPerLevel)] -= 1
             link(index)
         }
     }
@@ -151,6 +167,7 @@ package struct TimerWheel {
             let index = Int(cursor)
             cursor = next[index]
             deadlines[index] = Self.unscheduled
+            population[0] -= 1
             count -= 1
             fired.append(index)
         }

@@ -23,6 +23,8 @@ struct BackendConnection {
     private var head = 0
     /// The slot number of `answers[head]`.
     private var firstSlot: UInt64 = 0
+    /// Since when a request is coming in.
+    var requestSince: Instant?
     /// No request is taken after this; the connection closes after the last answer.
     var closesWhenAnswered = false
 

@@ -70,7 +70,7 @@ package struct ConfigurationKey: Sendable {
             "slowDeadlineMs", 1...3_600_000, "time above the high-water mark until a device is closed",
             { $0.session.slowDeadline = $1 }),
         .integer(
-            "highWaterBytes", 1...1 << 30, "unsent bytes of a connection above which no more is read for it",
+            "highWaterBytes", 1...1 << 26, "unsent bytes of a connection above which no more is read for it",
             { $0.session.highWaterMark = Int($1) }),
         .integer(
             "payloadCharacters", 1...65_536, "characters of a transmission",

@@ -31,6 +31,13 @@ struct Connection: BitwiseCopyable {
     var isDirty = false
     /// To be closed once the output had its chance.
     var isClosing = false
+    /// The last word is out; what the peer still sends is thrown away until it closes too, for a while. A close with bytes
+    /// unread would be a reset, and the peer might never see that last word.
+    var isLingering = false
+    /// Devices: frames of this connection that were journalled since `writesSince`, to bound what one device can make the
+    /// gateway write.
+    var writes: UInt16 = 0
+    var writesSince = Instant.distantPast
     /// Nothing is read for now: its answers wait (backends that pipeline without reading).
     var isReadPaused = false
     /// The wheel's deadline; it may fire early, never late.

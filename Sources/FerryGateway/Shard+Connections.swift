@@ -90,8 +90,13 @@ extension Shard {
 
     // MARK: - Reading
 
-    mutating func read(_ slot: Int) {
-        guard !connections[slot].isClosing, !connections[slot].isReadPaused else { return }
+    /// `isGone`: the peer takes and sends nothing more. The poller says so again and again, whatever was asked of it.
+    mutating func read(_ slot: Int, isGone: Bool) {
+        if connections[slot].isLingering { return discard(slot) }
+        guard !connections[slot].isClosing, !connections[slot].isReadPaused else {
+            if isGone { lose(slot) }
+            return
+        }
         switch connections[slot].transport.receive(into: readBuffer) {
         case .moved(let count):
             let bytes = UnsafeRawBufferPointer(rebasing: readBuffer[..<count])
@@ -210,7 +215,9 @@ extension Shard {
             if connections[slot].transport.wantsWrite != wanted { watch(slot) }
         }
         if connections[slot].isClosing {
-            drop(slot)
+            // A backend gets its whole answer; a device that has not read so far gets no more time.
+            let mustWait = connections[slot].kind == .http && !connections[slot].output.isEmpty
+            if !mustWait { linger(slot) }
             return
         }
         outputMoved(slot)
@@ -252,12 +259,35 @@ extension Shard {
         write(slot, .close(CloseFrame(code: code, retryAfter: retryAfter)))
         connections[slot].isClosing = true
         markDirty(slot)
+        arm(connection: slot, at: now + .seconds(10))
     }
 
     /// Closes at the end of the tick without a word.
     mutating func closeSilently(_ slot: Int) {
         connections[slot].isClosing = true
         markDirty(slot)
+    }
+
+    private static var lingerTime: Duration { .seconds(2) }
+
+    private mutating func linger(_ slot: Int) {
+        guard !connections[slot].isLingering else { return }
+        guard Socket.shutdownWrite(connections[slot].transport.descriptor) else { return drop(slot) }
+        connections[slot].isLingering = true
+        connections[slot].isReadPaused = false
+        connections[slot].input.release()
+        connections[slot].output.release()
+        watch(slot)
+        // Timers only ever move closer; this one replaces whatever was set.
+        connections[slot].armedAt = .distantFuture
+        arm(connection: slot, at: now + Self.lingerTime)
+    }
+
+    private mutating func discard(_ slot: Int) {
+        switch connections[slot].transport.receive(into: readBuffer) {
+        case .moved, .wouldBlock: break
+        case .ended, .failed: drop(slot)
+        }
     }
 
     /// The socket is of no use any more.
@@ -270,6 +300,7 @@ extension Shard {
     private mutating func drop(_ slot: Int) {
         guard connections[slot].kind != .free else { return }
         let descriptor = connections[slot].transport.descriptor
+        forgetConnection(slot)
         release(slot)
         Socket.close(descriptor)
         environment.census.leave()
@@ -287,6 +318,7 @@ extension Shard {
     mutating func connectionTimer(_ slot: Int) {
         guard slot < connections.highWater, connections[slot].kind != .free else { return }
         connections[slot].armedAt = .distantFuture
+        if connections[slot].isClosing { return drop(slot) }
         switch connections[slot].kind {
         case .handshake:
             tell(handshake: slot, .timePassed)

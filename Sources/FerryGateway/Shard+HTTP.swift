@@ -25,7 +25,8 @@ extension Shard {
     private mutating func takeRequests(_ slot: Int) {
         let token = connections.token(of: slot)
         while connections.index(of: token) == slot, let backend = backends[slot], !backend.closesWhenAnswered {
-            guard backend.openAnswers < BackendConnection.openAnswerLimit else {
+            let isBackedUp = connections[slot].output.count > environment.configuration.session.highWaterMark
+            guard backend.openAnswers < BackendConnection.openAnswerLimit, !isBackedUp else {
                 pauseReading(slot)
                 break
             }
@@ -71,19 +72,36 @@ extension Shard {
             write(slot, bytes)
             if closes || (backends[slot]?.closesWhenAnswered == true && backends[slot]?.hasOpenAnswers == false) {
                 connections[slot].isClosing = true
+                arm(connection: slot, at: now + BackendConnection.requestDeadline)
                 return
             }
         }
-        if let backend = backends[slot] {
-            let isBusy = backend.hasOpenAnswers || backend.decoder.isMidRequest
-            let patience = isBusy ? BackendConnection.requestDeadline : BackendConnection.idleDeadline
-            arm(connection: slot, at: connections[slot].quietSince + patience)
+        noteProgress(slot)
+    }
+
+    /// A request that has begun has its own deadline, which further bytes do not move.
+    private mutating func noteProgress(_ slot: Int) {
+        guard let backend = backends[slot] else { return }
+        if !backend.decoder.isMidRequest {
+            backends[slot]?.requestSince = nil
+        } else if backend.requestSince == nil {
+            backends[slot]?.requestSince = now
         }
+        if let deadline = backendDeadline(slot) { arm(connection: slot, at: deadline) }
+    }
+
+    /// When the connection is closed if nothing happens; nil while the gateway itself owes an answer.
+    private func backendDeadline(_ slot: Int) -> Instant? {
+        guard let backend = backends[slot] else { return nil }
+        if let since = backend.requestSince { return since + BackendConnection.requestDeadline }
+        if !connections[slot].output.isEmpty { return connections[slot].quietSince + BackendConnection.requestDeadline }
+        return backend.hasOpenAnswers ? nil : connections[slot].quietSince + BackendConnection.idleDeadline
     }
 
     /// The kernel took answers: there may be room for more requests.
     mutating func backendOutputMoved(_ slot: Int) {
         connections[slot].quietSince = now
+        if let deadline = backendDeadline(slot) { arm(connection: slot, at: deadline) }
         guard connections[slot].isReadPaused, let backend = backends[slot], !backend.closesWhenAnswered,
             backend.openAnswers < BackendConnection.openAnswerLimit / 2,
             connections[slot].output.count <= environment.configuration.session.highWaterMark
@@ -94,10 +112,7 @@ extension Shard {
     }
 
     mutating func backendTimer(_ slot: Int) {
-        guard let backend = backends[slot] else { return }
-        let isBusy = backend.hasOpenAnswers || backend.decoder.isMidRequest || !connections[slot].output.isEmpty
-        let patience = isBusy ? BackendConnection.requestDeadline : BackendConnection.idleDeadline
-        let deadline = connections[slot].quietSince + patience
+        guard let deadline = backendDeadline(slot) else { return }
         if now >= deadline {
             closeSilently(slot)
         } else {

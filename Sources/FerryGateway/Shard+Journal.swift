@@ -29,6 +29,12 @@ extension Shard {
             append(.acknowledged(cid: cid, upTo: devices[device].machine.acknowledged), nil)
         }
         acknowledging.removeAll(keepingCapacity: true)
+        if now >= deferredUntil {
+            let again = deferred
+            deferred = []
+            deferredUntil = .distantFuture
+            for (record, effect) in again { append(record, effect) }
+        }
         if !journal.isEmpty {
             lastTicket &+= 1
             let batch = journal
@@ -117,7 +123,9 @@ extension Shard {
             for waiter in waiters { turnAway(waiter) }
         case .pushTokenChanged(let cid, _, _), .recordChanged(let cid):
             if let device = devices.index(of: cid) { devices[device].pendingChanges -= 1 }
-        case .dropRecorded(_, let record), .stubsDueRecorded(_, let record): append(record, effect)
+        case .dropRecorded(_, let record), .stubsDueRecorded(_, let record):
+            deferred.append((record, effect))
+            deferredUntil = now + .seconds(1)
         case .apiTokenRevoked(_, _, let origin): fill(origin, .failure(.busy(retryAfterSeconds: 5)))
         }
     }

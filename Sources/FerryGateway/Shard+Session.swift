@@ -26,7 +26,7 @@ extension Shard {
         case .bye: tell(session: slot, .byeReceived)
         case .deviceToken(let frame):
             let device = Int(connections[slot].device)
-            if device >= 0 { saveToken(frame.change, device: device, connection: slot) }
+            if device >= 0, mayWrite(slot) { saveToken(frame.change, device: device, connection: slot) }
         case .hello, .login, .register: tell(session: slot, .unexpectedFrameReceived)
         case .unknownSkippable: break
         }
@@ -44,7 +44,9 @@ extension Shard {
     private mutating func perform(_ action: SessionAction, _ slot: Int) {
         switch action {
         case .sendPing: write(slot, .ping)
-        case .sendPong: write(slot, .pong)
+        case .sendPong:
+            // Whoever asks without reading the answers is not owed more of them.
+            if connections[slot].output.count <= environment.configuration.session.highWaterMark { write(slot, .pong) }
         case .startSession(let lastSeq): resume(slot, lastSeq: lastSeq)
         case .endSession(let ending): detach(slot, ending)
         case .close(let reason): close(slot, reason.code)
@@ -60,6 +62,30 @@ extension Shard {
         if connections[slot].session.state == .foreground { detach(slot, .lost) }
         connections[slot].session = .closed
         close(slot, code)
+    }
+
+    private static var writesPerMinute: UInt16 { 60 }
+
+    /// Whether the device may cause one more record; one that causes too many is closed.
+    private mutating func mayWrite(_ slot: Int) -> Bool {
+        if now >= connections[slot].writesSince + .seconds(60) {
+            connections[slot].writesSince = now
+            connections[slot].writes = 0
+        }
+        connections[slot].writes += 1
+        if connections[slot].writes <= Self.writesPerMinute { return true }
+        endSession(slot, with: .overloaded)
+        return false
+    }
+
+    /// The slot is about to be freed: the device it belonged to, if any, has no connection now.
+    mutating func forgetConnection(_ slot: Int) {
+        let device = Int(connections[slot].device)
+        guard device >= 0, devices.isInUse(device), devices[device].connection == connections.token(of: slot) else {
+            return
+        }
+        devices[device].connection = nil
+        arm(device: device, at: now + .seconds(60))
     }
 
     // MARK: - The session and its device
@@ -96,6 +122,7 @@ extension Shard {
             close(slot, .logInAgain)
             return
         }
+        guard mayWrite(slot) else { return }
         let honoured = honoured(lastSeq, epoch: environment.epoch, cid: devices[device].record.cid)
         let kept = keptSummary(device, after: honoured)
         let session = makeSessionID()

@@ -11,6 +11,7 @@ internal import FerryWire
 extension Shard {
     mutating func requestStub(_ plan: StubPlan, _ device: Int) {
         let cid = devices[device].record.cid
+        stubsInFlight += 1
         guard let token = devices[device].record.token else {
             stubAnswered(cid, plan, .refused("the device has no token"))
             return
@@ -60,15 +61,16 @@ extension Shard {
             outcome = .refused
             EventLog.write(.warning, "stub refused", ["cid": cid.description, "reason": reason])
         }
-        switch plan {
-        case .standard(let upTo, _, _):
-            append(.stubSettled(cid: cid, upTo: upTo, outcome: outcome), nil)
-        case .own(let message):
-            append(.stubSettled(cid: cid, upTo: message.seq, outcome: outcome), nil)
-        }
+        stubsInFlight -= 1
         guard let device = devices.index(of: cid) else { return }
-        markChanged(device)
+        let before = devices[device].machine.stubsSettledUpTo
         tell(device: device, .stubAnswered(plan))
+        // The record is cumulative, so it names only what has nothing unsettled before it; a stub beyond that may be asked
+        // for again after a crash, under the same apns-id.
+        let settled = devices[device].machine.stubsSettledUpTo
+        guard settled > before else { return }
+        markChanged(device)
+        append(.stubSettled(cid: cid, upTo: settled, outcome: outcome), nil)
     }
 
     private func topic(_ device: Int) -> String {

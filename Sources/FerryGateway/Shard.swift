@@ -37,6 +37,11 @@ struct Shard: ~Copyable {
     var currentSegment: UInt32
     var loading: [CID: [DeviceWaiter]] = [:]
     var reads: [UInt64: PendingRead] = [:]
+    /// Wake-ups that have no answer yet.
+    var stubsInFlight = 0
+    /// Records that the store refused and that must not be lost, with the time of the next try.
+    var deferred: [(record: Record, effect: CommitEffect)] = []
+    var deferredUntil = Instant.distantFuture
     var forgotten: [(cid: CID, seq: Seq)] = []
     var requests: IdempotencyWindow<RequestAnswer>
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
@@ -126,6 +131,7 @@ struct Shard: ~Copyable {
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
+        next = min(next, deferredUntil)
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
         let wait = (next - environment.clock.now).inMilliseconds
@@ -140,7 +146,7 @@ struct Shard: ~Copyable {
         default:
             guard let connection = connections.index(of: token) else { return }
             if writable { markDirty(connection) }
-            if readable || hangup { read(connection) }
+            if readable || hangup { read(connection, isGone: hangup) }
         }
     }
 
@@ -222,6 +228,7 @@ struct Shard: ~Copyable {
     private var isDrained: Bool {
         if now >= drainEnds { return true }
         return unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
+            && stubsInFlight == 0
             && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
     }
 

@@ -49,6 +49,9 @@ package enum Socket {
         return result >= 0 ? .moved(result) : failure(result)
     }
 
+    /// Tells the peer that nothing more comes; false when the connection is gone already.
+    package static func shutdownWrite(_ descriptor: Int32) -> Bool { clinux_shutdown_write(descriptor) >= 0 }
+
     package static func close(_ descriptor: Int32) { _ = clinux_close(descriptor) }
 
     private static func failure(_ result: Int) -> Transfer {

@@ -12,7 +12,8 @@ package struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringC
     /// Reads `127.0.0.1:7700`, `localhost:7700` or `:7700` (all interfaces); nil for anything else.
     package init?(_ text: String) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 2, let port = UInt16(parts[1]), let address = Self.parse(String(parts[0])) else {
+        guard parts.count == 2, let port: UInt16 = Self.number(parts[1]), let address = Self.parse(String(parts[0]))
+        else {
             return nil
         }
         self.init(address: address, port: port)
@@ -32,7 +33,7 @@ package struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringC
     private static func parse(_ host: String) -> UInt32? {
         if host == "localhost" { return loopback }
         if host.isEmpty { return 0 }
-        let octets = host.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
+        let octets: [UInt8?] = host.split(separator: ".", omittingEmptySubsequences: false).map { number($0) }
         guard octets.count == 4 else { return nil }
         var address: UInt32 = 0
         for octet in octets {
@@ -40,5 +41,11 @@ package struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringC
             address = address << 8 | UInt32(octet)
         }
         return address
+    }
+
+    /// Digits alone, without leading zeros, which other programs read as octal.
+    private static func number<Number: FixedWidthInteger>(_ text: Substring) -> Number? {
+        guard text.utf8.allSatisfy({ (48...57).contains($0) }), text == "0" || text.first != "0" else { return nil }
+        return Number(text)
     }
 }

@@ -16,6 +16,8 @@ package final class MemoryDisk: Disk {
         package var code = ErrorNumber.inputOutput
         /// So many syncs succeed before the first fails.
         package var syncsBefore = 0
+        /// Called before each sync of a file.
+        package var beforeSync: (@Sendable () -> Void)?
         package init() {}
     }
 
@@ -60,6 +62,17 @@ package final class MemoryDisk: Disk {
     /// The disk that a machine finds after its power was cut now.
     package func afterCrash(_ fate: Fate) -> MemoryDisk {
         MemoryDisk(folder: folder, state.withLock { $0.afterCrash(fate) })
+    }
+
+    /// The disk that the next process finds after this one was killed now: with all that was written, synced or not.
+    package func afterKill() -> MemoryDisk {
+        MemoryDisk(
+            folder: folder,
+            state.withLock { state in
+                var after = state
+                after.faults = Faults()
+                return after
+            })
     }
 
     /// Changes a file behind everybody's back, durably.
@@ -166,6 +179,7 @@ package final class MemoryDisk: Disk {
         }
 
         func sync() throws(SystemError) {
+            disk.state.withLock { $0.faults.beforeSync }?()
             try disk.state.withLock { state throws(SystemError) in
                 if state.faults.syncs > 0, state.faults.syncsBefore == 0 {
                     state.faults.syncs -= 1

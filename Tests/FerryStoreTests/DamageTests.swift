@@ -133,11 +133,14 @@ struct DamageTests {
         try store.start(sinks: [shard.sink])
         shard.append(Sample.registration(1).map { [.deviceRegistered($0)] } ?? [])
         settle(store, shard)
-        // The bytes of a true batch header, as a sender who saw the file could send them.
+        // Batch headers of a high number: a copied one, and one whose checksum a sender can compute.
         let stolen = Array(fixture.disk.contents(History.file)[64..<104])
+        var forged = Array(stolen[..<36])
+        forged[16] = 0x7f
+        forged += checksum(forged)
         let before = shard.state
         var message = Sample.message(1, seq: 1)
-        for shift in 0..<8 { message.payload += stolen + [UInt8](repeating: 0, count: shift) }
+        for shift in 0..<8 { message.payload += stolen + forged + [UInt8](repeating: 0, count: shift) }
         shard.append([.messageAccepted(message)])
         store.step()
         let end = (fixture.disk.contents(History.file).lastIndex { $0 != 0 } ?? 0) + 1
@@ -145,6 +148,16 @@ struct DamageTests {
         fixture.crash(.kept)
         let reopened = try fixture.open()
         try expectRecovered(reopened, reopened.takeRecovery(), isOneOf: [before])
+    }
+
+    /// CRC-32, bit by bit.
+    private func checksum(_ bytes: [UInt8]) -> [UInt8] {
+        var sum: UInt32 = .max
+        for byte in bytes {
+            sum ^= UInt32(byte)
+            for _ in 0..<8 { sum = sum >> 1 ^ (sum & 1 == 1 ? 0xedb8_8320 : 0) }
+        }
+        return [24, 16, 8, 0].map { (shift: UInt32) in UInt8(truncatingIfNeeded: ~sum >> shift) }
     }
 
     @Test func `A missing segment is refused by name`() throws {

@@ -1,5 +1,6 @@
 internal import FerryCore
 internal import FerryStore
+internal import Synchronization
 internal import Testing
 
 /// A disk that fails: what is answered then, and what is found afterwards.
@@ -99,6 +100,32 @@ struct DiskFailureTests {
         #expect(shard.unanswered.isEmpty)
         #expect(!fixture.reports.all.isEmpty)
         try expectAfterPowerCut(fixture, shard.state)
+    }
+
+    @Test(arguments: [0, 1])
+    func `What a restart has told of survives the power cut after it`(failedSyncs: Int) throws {
+        // The process dies between write and sync, or after a sync that failed: the next one finds the batch, but in the
+        // page cache alone, and after a failed sync no other sync would write it.
+        let fixture = Fixture()
+        let (store, shard) = try started(fixture)
+        let disk = fixture.disk
+        let killed = Killed()
+        var faults = MemoryDisk.Faults()
+        faults.syncs = failedSyncs
+        faults.beforeSync = { killed.disks.withLock { $0.append(disk.afterKill()) } }
+        fixture.disk.inject(faults)
+        shard.append(message(1))
+        settle(store, shard)
+        let found = try #require(killed.disks.withLock { $0.dropFirst(failedSyncs).first })
+        let next = try SteppedStore.inMemory(fixture.options, disk: found, tables: fixture.tables)
+        #expect(next.takeRecovery().devices.first?.kept.count == 1)
+        let reopened = try SteppedStore.inMemory(
+            fixture.options, disk: found.afterCrash(.lost), tables: fixture.tables)
+        try expectRecovered(reopened, reopened.takeRecovery(), isOneOf: [shard.state])
+    }
+
+    private final class Killed: Sendable {
+        let disks = Mutex<[MemoryDisk]>([])
     }
 
     @Test func `A full disk refuses by name, keeps what it has, and takes again when there is room`() throws {

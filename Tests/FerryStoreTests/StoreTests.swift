@@ -154,6 +154,39 @@ struct StoreTests {
         #expect(messages.count == 1 && messages[0] == nil)
     }
 
+    @Test(arguments: Backing.allCases)
+    func `A gap that only the tables tell of is recovered until it is acknowledged`(backing: Backing) throws {
+        let fixture = Fixture(backing, segmentBytes: 4096, keptSegments: 0)
+        var (store, shard) = try started(fixture)
+        shard.append(register(1...2))
+        shard.append([.messageAccepted(Sample.message(1, seq: 1)), .messageAccepted(Sample.message(1, seq: 2))])
+        shard.append([.settled(cid: Sample.cid(1), seq: Seq(2), state: .overflowed)])
+        shard.append([.settled(cid: Sample.cid(1), seq: Seq(1), state: .expired)])
+        func retire(_ count: Int) {
+            while shard.retired.count < count {
+                shard.append([.deviceSeen(cid: Sample.cid(2), at: Instant(milliseconds: 9_000))])
+                settle(store, shard)
+            }
+        }
+        func reopen() throws -> RecoveredDevice? {
+            store.close()
+            store = try fixture.open()
+            let recovery = store.takeRecovery()
+            shard = ModelShard(store)
+            shard.adopt(recovery, messages: [])
+            try store.start(sinks: [shard.sink])
+            return recovery.devices.first { $0.record.cid == Sample.cid(1) }
+        }
+        retire(2)
+        let device = try reopen()
+        #expect(device?.record.gap == Gap(upTo: Seq(2), expired: 1, overflowed: 1))
+        #expect(device?.kept.isEmpty == true && device?.firstChangedSegment == nil)
+        shard.append([.acknowledged(cid: Sample.cid(1), upTo: Seq(2))])
+        shard.append(register(2...2))
+        retire(2)
+        #expect(try reopen() == nil)
+    }
+
     @Test func `A retirement that fails is tried again until it works, and nothing is missing meanwhile`() throws {
         let fixture = Fixture(segmentBytes: 4096, keptSegments: 0)
         let (store, shard) = try started(fixture)
