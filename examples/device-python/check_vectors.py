@@ -11,7 +11,7 @@ from typing import Any, Optional
 import ferry_wire as wire
 
 HERE = pathlib.Path(__file__).resolve().parent
-CANDIDATES = (HERE / "protocol-spec", HERE.parent.parent / "protocol-spec")
+VECTORS = HERE.parent.parent / "protocol-spec" / "vectors"
 EVERY_CUT_BELOW = 1000  # longer frames are cut byte by byte in one pass only
 ODD_CHUNK = 1371
 
@@ -61,7 +61,8 @@ def sliced(data: bytes, size: int) -> list[bytes]:
 
 class Check:
     def __init__(self) -> None:
-        self.count, self.wrong = 0, []  # type: int, list[str]
+        self.count = 0
+        self.wrong: list[str] = []
 
     def that(self, right: bool, name: str) -> None:
         self.count += 1
@@ -145,12 +146,11 @@ class Check:
 
 
 def main() -> int:
-    folder = next((path / "vectors" for path in CANDIDATES if (path / "vectors").is_dir()), None)
-    if folder is None:
-        print("The folder protocol-spec is not there.", file=sys.stderr)
+    files = sorted(VECTORS.glob("*.json"))
+    if not files:
+        print(f"There are no vectors in {VECTORS}.", file=sys.stderr)
         return 1
     check = Check()
-    files = sorted(folder.glob("*.json"))
     for path in files:
         check.file(path)
     for name in check.wrong:

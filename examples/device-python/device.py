@@ -5,6 +5,7 @@ Each line on stdout is a JSON object. A message counts as handed over when its l
 the device reached is stored, and only then is it acknowledged. Names in brackets are requirements of the
 specification. The connection is plain TCP: use it on a loopback or otherwise trusted path [SEC-001].
 """
+# Long because: a client that is to be read, and copied, as one piece; its bytes are in ferry_wire.py.
 
 from __future__ import annotations
 
