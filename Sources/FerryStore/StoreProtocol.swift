@@ -65,6 +65,9 @@ package enum StoreEvent: Sendable {
     case refused(ticket: UInt64, StoreFailure)
     case messages(ticket: UInt64, [AcceptedMessage?])
     case device(CID, DeviceRecord?)
+    /// The disk did not let the store look; what was asked for may well be there. Ask again later.
+    case readFailed(ticket: UInt64, StoreFailure)
+    case loadFailed(CID, StoreFailure)
     /// Send `.remains` for this segment, in as many parts as suit the shard. No append of the future lands in it.
     case segmentRetiring(UInt32)
     /// Segments up to this one are gone: what was kept in them is in the tables now.
