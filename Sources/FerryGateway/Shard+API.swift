@@ -238,7 +238,7 @@ extension Shard {
     }
 
     /// Nothing came of the first try, nor of those that waited for it.
-    private mutating func giveUp(_ order: PushOrder, _ error: APIError) {
+    mutating func giveUp(_ order: PushOrder, _ error: APIError) {
         requests.abandon(order.key.key)
         answer(order, .failure(error))
         for waiter in requestWaiters.removeValue(forKey: order.key.key) ?? [] { answer(waiter, .failure(error)) }

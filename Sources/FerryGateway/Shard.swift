@@ -41,6 +41,8 @@ struct Shard: ~Copyable {
     var stubsInFlight = 0
     /// Records that the store refused and that must not be lost, with the time of the next try.
     var deferred: [(record: Record, effect: CommitEffect)] = []
+    /// Reads that the disk failed, to be asked for again at the same time.
+    var deferredReads: [PendingRead] = []
     var deferredUntil = Instant.distantFuture
     var forgotten: [(cid: CID, seq: Seq)] = []
     var requests: IdempotencyWindow<RequestAnswer>
@@ -118,8 +120,9 @@ struct Shard: ~Copyable {
                 handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
             }
             advanceTimers()
-            continueRetirement()
             submitJournal()
+            // After the journal: what a device's row counts must have been asked to be appended before it.
+            continueRetirement()
             flushDirty()
             postMail()
             if isDraining && isDrained { break }
@@ -127,7 +130,7 @@ struct Shard: ~Copyable {
         closeAll()
     }
 
-    private var hasMoreToDo: Bool { retirement != nil }
+    private var hasMoreToDo: Bool { retirement.map { !$0.isTold } ?? false }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture

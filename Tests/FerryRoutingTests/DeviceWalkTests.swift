@@ -45,6 +45,7 @@ struct DeviceWalkTests {
         case .event(.stubAnswered): 9
         case .event(.tokenChanged): 10
         case .event(.timePassed): 11
+        case .event(.unreadable): 12
         }
     }
 }
