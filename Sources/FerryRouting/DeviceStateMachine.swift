@@ -11,7 +11,7 @@ package enum DeviceEvent: Hashable, Sendable {
     case acknowledged(Seq)
     /// The next entry in order went to the session's connection.
     case sent(Seq)
-    /// The record of a dropped message is on disk.
+    /// The record of one dropped message (expired or overflowed, and not live only) is on disk.
     case dropSynced
     /// The record that stubs are due is on disk.
     case dueSynced
