@@ -8,6 +8,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PACKAGES := librocksdb-dev libsimdjson-dev libssl-dev zlib1g-dev python3 curl ca-certificates
+# What a toolchain needs that was only unpacked; installed when it does not run, or has no C++ library to compile with.
+TOOLCHAIN_PACKAGES := g++ git libcurl4-openssl-dev libncurses-dev libsqlite3-dev libxml2-dev
 ARGS ?=
 
 say = @printf '==> %s\n' '$(1)' >&2
@@ -51,7 +53,11 @@ deps: swift
 	@command -v dpkg-query >/dev/null || { \
 		echo 'make: this is no Debian system; install the equivalents of: $(PACKAGES)' >&2; exit 1; }
 	@missing=; \
-	for package in $(PACKAGES); do \
+	wanted='$(PACKAGES)'; \
+	if ! swift --version >/dev/null 2>&1 || ! compgen -G '/usr/include/c++/*/string' >/dev/null; then \
+		wanted="$$wanted $(TOOLCHAIN_PACKAGES)"; \
+	fi; \
+	for package in $$wanted; do \
 		status=$$(dpkg-query -W -f='$${db:Status-Status}' $$package 2>/dev/null) || status=; \
 		[ "$$status" = installed ] || missing="$$missing $$package"; \
 	done; \

@@ -17,11 +17,20 @@ IMPURE = [
      "a machine decides at once; drivers wait"),
     (re.compile(r"\b(Date\s*\(|ContinuousClock|SuspendingClock|DispatchTime)"), "take `now: Instant` as a parameter"),
     (re.compile(r"\b(SystemRandomNumberGenerator)\b"), "take the generator as a parameter"),
-    # With a generator that came as a parameter they are as pure as any other function.
-    (re.compile(r"\.(random|randomElement|shuffled?)\s*\((?![^;{}]*?\busing\s*:)"), "take the generator as a parameter"),
 ]
+# With a generator that came as a parameter they are as pure as any other function.
+CHANCE = re.compile(r"\.(random|randomElement|shuffled?)\s*\(")
 FOUNDATION = [(re.compile(r"\bimport\s+(?:\w+\s+)?(Foundation|FoundationEssentials)\b"),
                "the data plane does without: it is slow to start and to run; ferry (the executable) may use it")]
+
+
+def arguments(code: str, at: int) -> str:
+    """The text up to the parenthesis that closes the one before `at`."""
+    depth, end = 1, at
+    while depth and end < len(code):
+        depth += {"(": 1, ")": -1}.get(code[end], 0)
+        end += 1
+    return code[at:end]
 
 
 def main() -> None:
@@ -34,6 +43,12 @@ def main() -> None:
                     for match in pattern.finditer(code):
                         line, what = code.count("\n", 0, match.start(1)) + 1, match.group(1).strip(" (")
                         found.add(path, line, f"{what} has no place in {target}: {fix}")
+                if rules is not IMPURE:
+                    continue
+                for match in CHANCE.finditer(code):
+                    if not re.search(r"\busing\s*:", arguments(code, match.end())):
+                        line = code.count("\n", 0, match.start(1)) + 1
+                        found.add(path, line, f"{match.group(1)} has no place in {target}: take the generator as a parameter")
     found.exit()
 
 
