@@ -70,6 +70,11 @@ let package = Package(
             name: "FerryClientCoreTests", dependencies: ["FerryCore", "FerryWire", "FerryClientCore"],
             exclude: ["ClientStateMachine.matrix.txt"]),
         .testTarget(name: "FerryStoreTests", dependencies: ["FerryCore", "FerryIO", "FerryStore"]),
+        .testTarget(
+            name: "FerryGatewayTests",
+            dependencies: [
+                "FerryCore", "FerryWire", "FerryRouting", "FerrySession", "FerryAPI", "FerryGateway",
+            ]),
         .testTarget(name: "EndToEndTests", dependencies: ["ferry"]),
     ],
     cxxLanguageStandard: .cxx20

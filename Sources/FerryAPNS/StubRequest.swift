@@ -13,6 +13,18 @@ package struct StubRequest: Equatable, Sendable {
     package struct Header: Equatable, Sendable {
         package var name: String
         package var value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package init(environment: PushEnvironment, token: [UInt8], headers: [Header], body: [UInt8]) {
+        self.environment = environment
+        self.token = token
+        self.headers = headers
+        self.body = body
     }
 
     package var path: String { "/3/device/\(Hexadecimal.encode(token))" }
