@@ -156,13 +156,13 @@ enum BenchCommand {
     private static func authenticate(_ settings: BenchSettings) throws(BenchFailure) -> String {
         let timestamp = String(WallClock().now.milliseconds)
         let signed = Array((settings.appKey + timestamp + settings.masterSecret).utf8)
-        var request = JSONText()
+        var request = JSONWriter()
         request.beginObject()
         for (name, value) in [
             ("sign", Hexadecimal.encode(Cryptography.sha256(signed))), ("timestamp", timestamp),
             ("appkey", settings.appKey),
         ] {
-            request.key(name)
+            request.name(name)
             request.string(value)
         }
         request.endObject()

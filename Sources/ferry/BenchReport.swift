@@ -38,7 +38,7 @@ struct BenchProgress {
 
 /// The line of JSON at the end. Latencies are microseconds.
 struct BenchReport {
-    private var json = JSONText()
+    private var json = JSONWriter()
 
     init(_ settings: BenchSettings) {
         json.beginObject()
@@ -50,22 +50,22 @@ struct BenchReport {
     }
 
     mutating func set(_ name: String, _ text: String) {
-        json.key(name)
+        json.name(name)
         json.string(text)
     }
 
     mutating func set(_ name: String, _ number: UInt64) {
-        json.key(name)
-        json.number(number)
+        json.name(name)
+        json.raw(Array(String(number).utf8))
     }
 
     mutating func set(_ name: String, _ number: Double, digits: Int = 3) {
-        json.key(name)
+        json.name(name)
         json.raw(Array(String(format: "%.\(digits)f", number.isFinite ? number : 0).utf8))
     }
 
     mutating func begin(_ name: String) {
-        json.key(name)
+        json.name(name)
         json.beginObject()
     }
 
