@@ -39,7 +39,8 @@ def main() -> None:
     for name, variable in OPTION.findall(OPTIONS.read_text(encoding="utf-8")):
         expected[name] = [f"`{variable}`"] if variable else []
     rows: dict[str, tuple[int, str]] = {}
-    for line_number, line in enumerate(DOCUMENT.read_text(encoding="utf-8").split("\n"), 1):
+    text = DOCUMENT.read_text(encoding="utf-8").split("\n## Apps file", 1)[0]
+    for line_number, line in enumerate(text.split("\n"), 1):
         if match := re.match(r"\| `(--[\w-]+|\w+)[` ]", line):
             rows[match.group(1)] = (line_number, line)
     for name, texts in expected.items():
@@ -48,9 +49,9 @@ def main() -> None:
             found.add(source, line_of(source, f'"{name}"'), f"{name} is missing in docs/configuration.md: add its row")
             continue
         line_number, row = rows[name]
-        for text in texts:
-            if text not in row:
-                found.add(DOCUMENT, line_number, f"{name}: the code says “{text}”: make the row say so")
+        for wanted in texts:
+            if wanted not in row:
+                found.add(DOCUMENT, line_number, f"{name}: the code says “{wanted}”: make the row say so")
     for name in rows.keys() - expected.keys():
         found.add(DOCUMENT, rows[name][0], f"{name} is nothing that ferry serve takes: drop the row")
     if len(expected) < 30:
