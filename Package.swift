@@ -75,7 +75,7 @@ let package = Package(
             dependencies: [
                 "FerryCore", "FerryWire", "FerryRouting", "FerrySession", "FerryAPI", "FerryGateway",
             ]),
-        .testTarget(name: "EndToEndTests", dependencies: ["ferry"]),
+        .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),
     ],
     cxxLanguageStandard: .cxx20
 )
