@@ -70,7 +70,12 @@ let package = Package(
             name: "FerryClientCoreTests", dependencies: ["FerryCore", "FerryWire", "FerryClientCore"],
             exclude: ["ClientStateMachine.matrix.txt"]),
         .testTarget(name: "FerryStoreTests", dependencies: ["FerryCore", "FerryIO", "FerryStore"]),
-        .testTarget(name: "EndToEndTests", dependencies: ["ferry"]),
+        .testTarget(
+            name: "FerryGatewayTests",
+            dependencies: [
+                "FerryCore", "FerryWire", "FerryRouting", "FerrySession", "FerryAPI", "FerryGateway",
+            ]),
+        .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),
     ],
     cxxLanguageStandard: .cxx20
 )

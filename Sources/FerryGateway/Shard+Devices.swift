@@ -149,6 +149,7 @@ extension Shard {
             case .admission(let connection): answerAdmission(connection, cid: cid, device: device)
             case .push(let order): accept(order, device: device)
             case .status(let gathering, let cid): gather(gathering, cid, device)
+            case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }
         }
     }

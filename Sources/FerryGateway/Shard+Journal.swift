@@ -103,10 +103,12 @@ extension Shard {
         case .pushTokenChanged(let cid, let token, let connection):
             guard let device = devices.index(of: cid) else { return }
             devices[device].pendingChanges -= 1
+            let old = devices[device].record.token
             devices[device].record.token = token
             markChanged(device, segment: segment)
+            tokenChanged(device, from: old, to: token)
             tell(device: device, .tokenChanged(hasToken: token != nil))
-            if let slot = connections.index(of: connection), connections[slot].device == device {
+            if let slot = connection.flatMap({ connections.index(of: $0) }), connections[slot].device == device {
                 write(slot, .tokenSaved(TokenSavedFrame(environment: token?.environment)))
             }
         case .recordChanged(let cid):
@@ -146,6 +148,9 @@ extension Shard {
             }
         case .push(let order): giveUp(order, .busy(retryAfterSeconds: 5))
         case .status(let gathering, let cid): gather(gathering, cid, nil)
+        case .tokenLoss(let claim):
+            // Both devices hold the token until the next start, which lets the later one have it.
+            EventLog.write(.warning, "push token not taken from its former device", ["claimedBy": claim.cid.description])
         }
     }
 

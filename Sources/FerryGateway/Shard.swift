@@ -49,6 +49,8 @@ struct Shard: ~Copyable {
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
+    /// Who holds the push tokens whose place is here, by digest.
+    var tokenHolders: [UInt64: CID] = [:]
     var retirement: Retirement?
     /// Segments up to this one are in the tables.
     var retiredSegment: UInt32
@@ -171,6 +173,9 @@ struct Shard: ~Copyable {
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
         case .apiTokenRevoked(let digest, let expiresAt):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
+        case .tokenClaimed(let claim): take(claim)
+        case .tokenGivenUp(let claim): giveUp(claim)
+        case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)
         case .snapshot(let tell): tell(snapshot())
         case .drain: beginDrain()
         }

@@ -119,6 +119,9 @@ package struct Recovery: Sendable {
     /// A key may come twice, with the same answer. Segment 0 stands for the tables.
     package var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)]
     package var revokedTokens: [(digest: [UInt8], expiresAt: Instant, segment: UInt32)]
+    /// Every device with a push token. A token may be there twice when the gateway went down between a device's claim to it
+    /// and the other's loss of it.
+    package var tokenHolders: [TokenHolder]
     /// What is older is in the tables.
     package var firstSegment: UInt32
 
@@ -130,6 +133,23 @@ package struct Recovery: Sendable {
         devices = []
         requests = []
         revokedTokens = []
+        tokenHolders = []
+    }
+}
+
+package struct TokenHolder: Equatable, Sendable {
+    package var app: AppID
+    package var token: PushToken
+    package var cid: CID
+    /// The device's last login: of two holders the later one has the better claim.
+    package var seenAt: Instant
+
+    package init?(_ record: DeviceRecord) {
+        guard let token = record.token else { return nil }
+        self.token = token
+        app = record.app
+        cid = record.cid
+        seenAt = record.seenAt
     }
 }
 
