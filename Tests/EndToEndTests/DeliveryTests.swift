@@ -79,7 +79,8 @@ internal import Testing
         for payload in ["one", "two"] {
             let pushed = try await Child.run(
                 [
-                    "push", "--http", "http://\(world.backends)", "--app", "shop", "--cid", cid.description, "--payload",
+                    "push", "--http", "http://\(world.backends)", "--app", "shop", "--cid", cid.description,
+                    "--payload",
                     payload,
                 ], environment: ["FERRY_APP_KEY": "key-of-shop", "FERRY_MASTER_SECRET": "master-of-shop"])
             #expect(pushed.status == 0)

@@ -83,7 +83,9 @@ internal import Testing
         }
         try await backend.push(
             identity.cid, "hidden",
-            ios: ["aps": ["alert": ["title": "T", "body": "third"]], "apns-collapse-id": "order-7", "payload": "custom"])
+            ios: [
+                "aps": ["alert": ["title": "T", "body": "third"]], "apns-collapse-id": "order-7", "payload": "custom",
+            ])
         let stubs = try await world.stubs(count: 3)
         #expect(stubs.map(\.text) == ["first", "second", "third"])
         #expect(stubs.map(\.collapseID) == [nil, nil, "order-7"])
@@ -109,7 +111,8 @@ internal import Testing
         let again = try await RawDevice(world)
         try await again.login(identity)
         #expect(try await again.push().text == "for nobody")
-        let token = try #require(Hexadecimal.decode(Self.token).flatMap { PushToken(environment: .production, bytes: $0) })
+        let token = try #require(
+            Hexadecimal.decode(Self.token).flatMap { PushToken(environment: .production, bytes: $0) })
         try await again.send(.deviceToken(DeviceTokenFrame(change: .set(token))))
         #expect(try await again.next() == .tokenSaved(TokenSavedFrame(environment: .production)))
         try await again.sayBye()

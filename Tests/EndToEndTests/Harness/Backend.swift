@@ -39,7 +39,8 @@ final class Backend {
                 return answer
             }
             guard let bytes = try await socket.receive() else {
-                throw Unexpected("the gateway hung up in the middle of an answer: \(String(decoding: buffer, as: UTF8.self))")
+                throw Unexpected(
+                    "the gateway hung up in the middle of an answer: \(String(decoding: buffer, as: UTF8.self))")
             }
             buffer += bytes
         }
@@ -60,7 +61,8 @@ final class Backend {
 
     // MARK: - The API
 
-    func authenticate(masterSecret: String? = nil, key: String? = nil, timestamp: Int64? = nil) async throws -> HTTPAnswer
+    func authenticate(masterSecret: String? = nil, key: String? = nil, timestamp: Int64? = nil) async throws
+        -> HTTPAnswer
     {
         let key = key ?? app.key
         let time = String(timestamp ?? WallClock().now.milliseconds)

@@ -1,4 +1,3 @@
-private import Dispatch
 internal import FerryIO
 private import Glibc
 
@@ -6,9 +5,10 @@ private import Glibc
 final class ByteSocket {
     private let descriptor: Int32
     private let inbox = Inbox<[UInt8]>()
-    private let queue = DispatchQueue(label: "socket")
-    private var reader: Source?
+    private var reader: SocketReader?
     private var isClosed = false
+    /// Each byte leaves by itself.
+    var sendsSingleBytes = false
 
     /// `hasSmallBuffer`: the kernel takes as little as it can for a reader that does not read.
     init(to address: SocketAddress, hasSmallBuffer: Bool = false) async throws {
@@ -24,47 +24,21 @@ final class ByteSocket {
             isClosed = true
             throw SystemError("connect to \(address)", code)
         }
-        startReading()
+        reader = try SocketReader(descriptor, inbox)
     }
 
     deinit { close() }
 
-    /// A descriptor of its own for each source: it may be closed only when its source has let go of it.
-    private func source(writes: Bool, _ body: @escaping @Sendable (Int32, _ cancel: () -> Void) -> Void) -> Source {
-        let copy = dup(descriptor)
-        let handle =
-            writes
-            ? Source(DispatchSource.makeWriteSource(fileDescriptor: copy, queue: queue))
-            : Source(DispatchSource.makeReadSource(fileDescriptor: copy, queue: queue))
-        handle.start(copy, body)
-        return handle
-    }
-
-    func startReading() {
-        let inbox = inbox
-        reader = source(writes: false) { descriptor, cancel in
-            var chunk = [UInt8](repeating: 0, count: 65_536)
-            switch chunk.withUnsafeMutableBytes({ Socket.receive(descriptor, into: $0) }) {
-            case .moved(let count): inbox.put(Array(chunk[..<count]))
-            case .wouldBlock: break
-            case .ended, .failed:
-                inbox.end()
-                cancel()
-            }
-        }
-    }
-
     func close() {
         guard !isClosed else { return }
         isClosed = true
-        shutdown(descriptor, Int32(SHUT_RDWR))
+        stopReading()
         Socket.close(descriptor)
-        reader?.cancel()
     }
 
     /// What the gateway sends stays in the kernel from now on.
     func stopReading() {
-        reader?.cancel()
+        reader?.stop()
         reader = nil
     }
 
@@ -75,7 +49,8 @@ final class ByteSocket {
     func send(_ bytes: [UInt8]) async throws {
         var rest = bytes[...]
         while !rest.isEmpty {
-            switch rest.withUnsafeBytes({ Socket.send(descriptor, $0) }) {
+            let next = sendsSingleBytes ? rest.prefix(1) : rest
+            switch next.withUnsafeBytes({ Socket.send(descriptor, $0) }) {
             case .moved(let count): rest = rest.dropFirst(count)
             case .wouldBlock: try await becomeWritable()
             case .ended, .failed: return
@@ -84,13 +59,12 @@ final class ByteSocket {
     }
 
     private func becomeWritable() async throws {
-        let ready = Inbox<Bool>()
-        let source = source(writes: true) { _, cancel in
-            ready.put(true)
-            cancel()
+        let deadline = ContinuousClock.now + patience
+        var question = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        while poll(&question, 1, 0) == 0 {
+            guard ContinuousClock.now < deadline else { throw Unexpected("the gateway takes no bytes") }
+            try await Task.sleep(for: .milliseconds(1))
         }
-        defer { source.cancel() }
-        guard case .item = await ready.next(within: patience) else { throw Unexpected("the gateway takes no bytes") }
     }
 
     /// The next bytes that came; nil at the end of the connection.
@@ -103,17 +77,45 @@ final class ByteSocket {
     }
 }
 
-/// A dispatch source whose descriptor is closed after it has been cancelled.
-private final class Source: @unchecked Sendable {
-    // Dispatch sources may be used from any thread; only the existential type does not say so.
-    private let source: any DispatchSourceProtocol
-    init(_ source: any DispatchSourceProtocol) { self.source = source }
+/// A thread that waits for a socket's bytes, so that no test's thread has to.
+private final class SocketReader {
+    private let stopping: Mailbox<Bool>
+    private let thread: OSThread
 
-    func start(_ descriptor: Int32, _ body: @escaping @Sendable (Int32, _ cancel: () -> Void) -> Void) {
-        source.setEventHandler { @Sendable [weak self] in body(descriptor) { self?.cancel() } }
-        source.setCancelHandler { @Sendable in Socket.close(descriptor) }
-        source.resume()
+    init(_ descriptor: Int32, _ inbox: Inbox<[UInt8]>) throws {
+        stopping = try Mailbox<Bool>()
+        thread = try Self.start(descriptor, stopping, inbox)
     }
 
-    func cancel() { source.cancel() }
+    private static func start(
+        _ descriptor: Int32, _ stopping: Mailbox<Bool>, _ inbox: Inbox<[UInt8]>
+    ) throws -> OSThread {
+        try OSThread(name: "reader") {
+            read(descriptor, until: stopping, inbox)
+            inbox.end()
+        }
+    }
+
+    /// The descriptor may be closed afterwards.
+    func stop() {
+        stopping.post(true)
+        thread.join()
+    }
+
+    private static func read(_ descriptor: Int32, until stopping: Mailbox<Bool>, _ inbox: Inbox<[UInt8]>) {
+        guard let poller = try? Poller(), (try? poller.add(descriptor, .readable, token: 0)) != nil,
+            (try? poller.add(stopping.descriptor, .readable, token: 1)) != nil
+        else { return }
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            for position in 0..<poller.wait(milliseconds: -1) {
+                guard poller.event(position).token == 0 else { return }
+                switch chunk.withUnsafeMutableBytes({ Socket.receive(descriptor, into: $0) }) {
+                case .moved(let count): inbox.put(Array(chunk[..<count]))
+                case .wouldBlock: break
+                case .ended, .failed: return
+                }
+            }
+        }
+    }
 }

@@ -1,74 +1,83 @@
 internal import Foundation
+private import FerryIO
+private import Glibc
 private import Synchronization
 
 /// A process of the `ferry` that was built beside the tests. It dies with this object.
 final class Child: Sendable {
     private let process: Process
-    private let lines = Inbox<String>()
-    private let exit = Inbox<Int32>()
-    private let errors = Mutex(Data())
-    /// What it wrote on stdout after the last whole line.
-    private let partial = Mutex(Data())
+    private let exit: Inbox<Int32>
+    private let lines = Lines()
+    private let errors = Shared(Data())
     private let output: Pipe
     private let errorOutput: Pipe
+    private let readers: [OSThread]
 
     var processIdentifier: Int32 { process.processIdentifier }
     /// All that it wrote on stderr until now.
     var errorText: String { errors.withLock { String(decoding: $0, as: UTF8.self) } }
 
     init(_ arguments: [String], environment: [String: String] = [:]) throws {
+        let exit = Inbox<Int32>()
+        self.exit = exit
+        (process, output, errorOutput) = try Self.spawning.withLock { _ in
+            let process = Process()
+            let output = Pipe()
+            let errorOutput = Pipe()
+            process.executableURL = try Self.executable()
+            process.arguments = arguments
+            process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+                .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
+            process.standardInput = FileHandle.nullDevice
+            process.standardOutput = output
+            process.standardError = errorOutput
+            process.terminationHandler = { process in
+                // A signal's number is negative, so that no exit status looks like one.
+                exit.put(
+                    process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus)
+            }
+            for pipe in [output, errorOutput] {
+                _ = fcntl(pipe.fileHandleForReading.fileDescriptor, F_SETFD, FD_CLOEXEC)
+            }
+            try process.run()
+            return (process, output, errorOutput)
+        }
+        let (lines, errors) = (lines, errors)
+        readers = [
+            try Self.read(output) { lines.take($0) },
+            try Self.read(errorOutput) { data in errors.withLock { $0.append(data) } },
+        ]
+    }
+
+    /// Blocks a thread of its own until the pipe's other end is closed.
+    private static func read(_ pipe: Pipe, _ take: @escaping @Sendable (Data) -> Void) throws -> OSThread {
+        let descriptor = pipe.fileHandleForReading.fileDescriptor
+        return try OSThread(name: "pipe") {
+            var chunk = [UInt8](repeating: 0, count: 65_536)
+            while true {
+                let count = Glibc.read(descriptor, &chunk, chunk.count)
+                take(Data(chunk.prefix(max(0, count))))
+                if count <= 0 { return }
+            }
+        }
+    }
+
+    /// One at a time: a process that starts while another's pipes are open at both ends would hold them open for good.
+    private static let spawning = Mutex(())
+
+    private static func executable() throws -> URL {
         let runner = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        process = Process()
-        process.executableURL = URL(fileURLWithPath: runner).deletingLastPathComponent().appendingPathComponent("ferry")
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-            .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
-        output = Pipe()
-        errorOutput = Pipe()
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = errorOutput
-        process.terminationHandler = { [exit] process in
-            // A signal's number is negative, so that no exit status looks like one.
-            exit.put(
-                process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus)
-        }
-        output.fileHandleForReading.readabilityHandler = { [weak self] handle in
-            let data = handle.availableData
-            if data.isEmpty { handle.readabilityHandler = nil }
-            self?.take(data)
-        }
-        errorOutput.fileHandleForReading.readabilityHandler = { [weak self] handle in
-            let data = handle.availableData
-            if data.isEmpty { handle.readabilityHandler = nil }
-            self?.errors.withLock { $0.append(data) }
-        }
-        try process.run()
+        return URL(fileURLWithPath: runner).deletingLastPathComponent().appendingPathComponent("ferry")
     }
 
     deinit {
-        output.fileHandleForReading.readabilityHandler = nil
-        errorOutput.fileHandleForReading.readabilityHandler = nil
         if process.isRunning { send(SIGKILL) }
-    }
-
-    private func take(_ data: Data) {
-        let whole: [String] = partial.withLock { partial in
-            partial.append(data)
-            var found: [String] = []
-            while let end = partial.firstIndex(of: 0x0a) {
-                found.append(String(decoding: partial[partial.startIndex..<end], as: UTF8.self))
-                partial = Data(partial[(end + 1)...])
-            }
-            return found
-        }
-        for line in whole { lines.put(line) }
-        if data.isEmpty { lines.end() }
+        for reader in readers { reader.join() }
     }
 
     /// The next line of its stdout; nil at its end.
     func line(within patience: Duration = patience) async throws -> String? {
-        switch await lines.next(within: patience) {
+        switch await lines.inbox.next(within: patience) {
         case .item(let line): return line
         case .ended: return nil
         case .late: throw Unexpected("no line came in time; stderr: \(errorText)")
@@ -94,5 +103,34 @@ final class Child: Sendable {
         while let line = try await child.line() { lines.append(line) }
         let status = try await child.status()
         return (status, lines, child.errorText)
+    }
+}
+
+/// A lock that closures can share.
+private final class Shared<Value: Sendable>: Sendable {
+    private let mutex: Mutex<Value>
+    init(_ value: Value) { mutex = Mutex(value) }
+    func withLock<Result: Sendable>(_ body: (inout sending Value) -> sending Result) -> Result { mutex.withLock(body) }
+}
+
+/// Cuts what comes into lines.
+private final class Lines: Sendable {
+    let inbox = Inbox<String>()
+    /// What came after the last whole line.
+    private let partial = Mutex(Data())
+
+    /// Nothing is the end.
+    func take(_ data: Data) {
+        let whole: [String] = partial.withLock { partial in
+            partial.append(data)
+            var found: [String] = []
+            while let end = partial.firstIndex(of: 0x0a) {
+                found.append(String(decoding: partial[partial.startIndex..<end], as: UTF8.self))
+                partial = Data(partial[(end + 1)...])
+            }
+            return found
+        }
+        for line in whole { inbox.put(line) }
+        if data.isEmpty { inbox.end() }
     }
 }

@@ -131,6 +131,9 @@ final class RawDevice {
         challenge = body
     }
 
+    /// The last `hello`, as it travelled.
+    var helloBytes: [UInt8] { [FrameType.hello.rawValue, UInt8(hello.count)] + hello }
+
     /// The frame that registers, with its proof.
     func registration(
         key: Bytes32? = nil, token: TokenChange? = nil, secret: String? = nil, appID: String? = nil

@@ -11,7 +11,8 @@ struct TestApp {
     var topic: String?
 
     static let first = TestApp(
-        id: "shop", key: "key-of-shop", secret: "secret-of-shop", masterSecret: "master-of-shop", topic: "com.example.shop")
+        id: "shop", key: "key-of-shop", secret: "secret-of-shop", masterSecret: "master-of-shop",
+        topic: "com.example.shop")
     static let second = TestApp(
         id: "news", key: "key-of-news", secret: "secret-of-news", masterSecret: "master-of-news")
 
