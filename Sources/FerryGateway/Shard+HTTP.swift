@@ -24,9 +24,10 @@ extension Shard {
 
     private mutating func takeRequests(_ slot: Int) {
         let token = connections.token(of: slot)
-        while connections.index(of: token) == slot, let backend = backends[slot], !backend.closesWhenAnswered {
+        // No copy of the connection's state is held meanwhile: it would make every change copy the list of answers.
+        while connections.index(of: token) == slot, backends[slot]?.closesWhenAnswered == false {
             let isBackedUp = connections[slot].output.count > environment.configuration.session.highWaterMark
-            guard backend.openAnswers < BackendConnection.openAnswerLimit, !isBackedUp else {
+            guard backends[slot]?.openAnswers ?? 0 < BackendConnection.openAnswerLimit, !isBackedUp else {
                 pauseReading(slot)
                 break
             }
@@ -36,7 +37,7 @@ extension Shard {
                 return
             case .expectsContinue:
                 // Only said when nothing is before it: a client that waits has nothing else open.
-                if !backend.hasOpenAnswers { write(slot, HTTPResponse.continueBytes) }
+                if backends[slot]?.hasOpenAnswers == false { write(slot, HTTPResponse.continueBytes) }
             case .request(let request): take(request, slot)
             case .refused(let refusal):
                 guard let place = backends[slot]?.open(keepAlive: false, isHead: false) else { return }

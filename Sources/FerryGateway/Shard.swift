@@ -51,6 +51,8 @@ struct Shard: ~Copyable {
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     /// Who holds the push tokens whose place is here, by digest.
     var tokenHolders: [UInt64: CID] = [:]
+    /// Tokens that were found good, revoked ones among them, so that a proof is checked once and not at each request.
+    var provenTokens: [String: (app: AppID, expiresAt: Instant)] = [:]
     var retirement: Retirement?
     /// Segments up to this one are in the tables.
     var retiredSegment: UInt32
@@ -58,7 +60,7 @@ struct Shard: ~Copyable {
     /// Highest `seq` given out in each partition.
     var sequences: [Seq]
     var lastSession: UInt64
-    var random: SystemRandomNumberGenerator
+    var random = RandomPool()
 
     // Per tick.
     var dirty: [Int32] = []
@@ -99,7 +101,6 @@ struct Shard: ~Copyable {
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
-        random = SystemRandomNumberGenerator()
         lastSession = UInt64.random(in: 1...UInt64(UInt32.max), using: &random) << 16
         mail = Array(repeating: [], count: environment.configuration.shards)
         readBuffer = .allocate(byteCount: Self.readBufferBytes, alignment: 64)

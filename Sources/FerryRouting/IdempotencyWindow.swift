@@ -11,13 +11,19 @@ package struct IdempotencyWindow<Answer: Sendable>: Sendable {
         case answered(Answer)
     }
 
-    private struct Row {
-        var key: Identifier128
-        var acceptedAt: Instant
-        var segment: UInt32
+    @usableFromInline struct Row {
+        @usableFromInline var key: Identifier128
+        @usableFromInline var acceptedAt: Instant
+        @usableFromInline var segment: UInt32
+
+        @inlinable init(key: Identifier128, acceptedAt: Instant, segment: UInt32) {
+            self.key = key
+            self.acceptedAt = acceptedAt
+            self.segment = segment
+        }
     }
 
-    private enum Slot {
+    @usableFromInline enum Slot {
         case inFlight(content: Identifier128)
         case answered(Answer)
     }
@@ -25,13 +31,13 @@ package struct IdempotencyWindow<Answer: Sendable>: Sendable {
     /// What one answered request takes, rows and hash table together, as measured.
     package static var bytesPerEntry: Int { 160 }
 
-    private let length: Duration
-    private let capacity: Int
-    private var slots: [Identifier128: Slot] = [:]
-    private var rows: [Row] = []
-    private var head = 0
+    @usableFromInline let length: Duration
+    @usableFromInline let capacity: Int
+    @usableFromInline var slots: [Identifier128: Slot] = [:]
+    @usableFromInline var rows: [Row] = []
+    @usableFromInline var head = 0
     /// Answers that left before their time because the budget was used up.
-    package private(set) var evictedEarly: UInt64 = 0
+    @usableFromInline package private(set) var evictedEarly: UInt64 = 0
 
     /// `byteBudget` is rounded down to whole entries, at least one.
     package init(length: Duration, byteBudget: Int) {
@@ -39,9 +45,9 @@ package struct IdempotencyWindow<Answer: Sendable>: Sendable {
         capacity = max(1, byteBudget / Self.bytesPerEntry)
     }
 
-    package var count: Int { rows.count - head }
+    @inlinable package var count: Int { rows.count - head }
 
-    package func find(_ key: Identifier128) -> Finding {
+    @inlinable package func find(_ key: Identifier128) -> Finding {
         switch slots[key] {
         case nil: .unknown
         case .inFlight(let content): .inFlight(content: content)
@@ -50,17 +56,19 @@ package struct IdempotencyWindow<Answer: Sendable>: Sendable {
     }
 
     /// The first try was taken in.
-    package mutating func begin(_ key: Identifier128, content: Identifier128) {
+    @inlinable package mutating func begin(_ key: Identifier128, content: Identifier128) {
         slots[key] = .inFlight(content: content)
     }
 
     /// The first try came to nothing: the next one is a first try again.
-    package mutating func abandon(_ key: Identifier128) {
+    @inlinable package mutating func abandon(_ key: Identifier128) {
         if case .inFlight = slots[key] { slots[key] = nil }
     }
 
     /// The first try is on disk, in `segment` (0: in the tables).
-    package mutating func settle(_ key: Identifier128, _ answer: Answer, acceptedAt: Instant, segment: UInt32) {
+    @inlinable package mutating func settle(
+        _ key: Identifier128, _ answer: Answer, acceptedAt: Instant, segment: UInt32
+    ) {
         slots[key] = .answered(answer)
         rows.append(Row(key: key, acceptedAt: acceptedAt, segment: segment))
         if count > capacity {
@@ -70,7 +78,7 @@ package struct IdempotencyWindow<Answer: Sendable>: Sendable {
     }
 
     /// Lets go of at most `limit` answers whose window is over, so that no tick takes long.
-    package mutating func expire(now: Instant, limit: Int) {
+    @inlinable package mutating func expire(now: Instant, limit: Int) {
         for _ in 0..<limit {
             guard head < rows.count, rows[head].acceptedAt + length <= now else { return }
             dropFirst()
@@ -78,7 +86,7 @@ package struct IdempotencyWindow<Answer: Sendable>: Sendable {
     }
 
     /// What lies in segments up to `segment` and not in the tables, in order.
-    package func entries(upTo segment: UInt32) -> [(key: Identifier128, answer: Answer)] {
+    @inlinable package func entries(upTo segment: UInt32) -> [(key: Identifier128, answer: Answer)] {
         var found: [(key: Identifier128, answer: Answer)] = []
         for row in rows[head...] where row.segment != 0 {
             guard row.segment <= segment else { break }
@@ -87,7 +95,7 @@ package struct IdempotencyWindow<Answer: Sendable>: Sendable {
         return found
     }
 
-    private mutating func dropFirst() {
+    @inlinable mutating func dropFirst() {
         slots[rows[head].key] = nil
         head += 1
         if head >= 1024 && head * 2 >= rows.count {
