@@ -13,8 +13,10 @@ struct SettingsError: Error, CustomStringConvertible {
 /// What `ferry serve` was told: the configuration file, then the options over it.
 struct ServeSettings {
     let configuration: GatewayConfiguration
-    /// The app that was made because there was none.
+    /// The app that was made because there was none: its guide is shown when it is made, and later to whoever starts the
+    /// gateway at a terminal. Never into a log, where secrets would stay.
     let firstApp: App?
+    let isFirstAppNew: Bool
     let appsPath: String?
     let dataPath: String
 
@@ -89,7 +91,9 @@ struct ServeSettings {
             appsPath = path
         }
         configuration.apps = AppRegistry(apps.apps)
-        firstApp = apps.isNew ? apps.apps.first : nil
+        isFirstAppNew = apps.isNew
+        let isOwnFile = givenApps == nil && apps.apps.count == 1
+        firstApp = apps.isNew || (isOwnFile && isatty(STDERR_FILENO) == 1) ? apps.apps.first : nil
         self.configuration = configuration
     }
 
