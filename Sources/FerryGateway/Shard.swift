@@ -49,7 +49,7 @@ struct Shard: ~Copyable {
     /// Highest `seq` given out in each partition.
     var sequences: [Seq]
     var lastSession: UInt64
-    var random: SystemRandomNumberGenerator
+    var random = RandomPool()
 
     // Per tick.
     var dirty: [Int32] = []
@@ -90,7 +90,6 @@ struct Shard: ~Copyable {
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
-        random = SystemRandomNumberGenerator()
         lastSession = UInt64.random(in: 1...UInt64(UInt32.max), using: &random) << 16
         mail = Array(repeating: [], count: environment.configuration.shards)
         readBuffer = .allocate(byteCount: Self.readBufferBytes, alignment: 64)
