@@ -37,11 +37,20 @@ extension Shard {
         return parser.parse(route, request).map { (app, $0) }
     }
 
-    private func isLive(token: String?, _ app: App) -> Bool {
-        guard let token, let expiresAt = environment.configuration.identity.expiry(ofAPIToken: token, app: app),
-            expiresAt > now
-        else { return false }
+    private mutating func isLive(token: String?, _ app: App) -> Bool {
+        guard let token, let expiresAt = expiry(ofToken: token, app), expiresAt > now else { return false }
         return revokedTokens.isEmpty || revokedTokens[Self.digest(ofToken: token)] == nil
+    }
+
+    private static var provenTokenLimit: Int { 1_024 }
+
+    private mutating func expiry(ofToken token: String, _ app: App) -> Instant? {
+        if let proven = provenTokens[token], proven.app == app.id { return proven.expiresAt }
+        guard let expiresAt = environment.configuration.identity.expiry(ofAPIToken: token, app: app) else { return nil }
+        // Only good tokens are kept, and backends have few.
+        if provenTokens.count >= Self.provenTokenLimit { provenTokens.removeAll() }
+        provenTokens[token] = (app.id, expiresAt)
+        return expiresAt
     }
 
     private static func digest(ofToken token: String) -> [UInt8] {

@@ -42,6 +42,8 @@ struct Shard: ~Copyable {
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
+    /// Tokens that were found good, revoked ones among them, so that a proof is checked once and not at each request.
+    var provenTokens: [String: (app: AppID, expiresAt: Instant)] = [:]
     var retirement: Retirement?
     /// Segments up to this one are in the tables.
     var retiredSegment: UInt32
