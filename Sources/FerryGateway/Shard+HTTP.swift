@@ -24,8 +24,9 @@ extension Shard {
 
     private mutating func takeRequests(_ slot: Int) {
         let token = connections.token(of: slot)
-        while connections.index(of: token) == slot, let backend = backends[slot], !backend.closesWhenAnswered {
-            guard backend.openAnswers < BackendConnection.openAnswerLimit else {
+        // No copy of the connection's state is held meanwhile: it would make every change copy the list of answers.
+        while connections.index(of: token) == slot, backends[slot]?.closesWhenAnswered == false {
+            guard backends[slot]?.openAnswers ?? 0 < BackendConnection.openAnswerLimit else {
                 pauseReading(slot)
                 break
             }
@@ -35,7 +36,7 @@ extension Shard {
                 return
             case .expectsContinue:
                 // Only said when nothing is before it: a client that waits has nothing else open.
-                if !backend.hasOpenAnswers { write(slot, HTTPResponse.continueBytes) }
+                if backends[slot]?.hasOpenAnswers == false { write(slot, HTTPResponse.continueBytes) }
             case .request(let request): take(request, slot)
             case .refused(let refusal):
                 guard let place = backends[slot]?.open(keepAlive: false, isHead: false) else { return }
