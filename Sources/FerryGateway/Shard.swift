@@ -63,6 +63,8 @@ struct Shard: ~Copyable {
     /// Messages of one device whose content is at hand, in order of `seq`: just accepted, or just read.
     var atHand: [AcceptedMessage] = []
     var atHandCursor = 0
+    /// The shard that takes the next backend that comes in here.
+    var nextBackendShard: Int
     let readBuffer: UnsafeMutableRawBufferPointer
     let parser: APIRequestParser
 
@@ -81,6 +83,7 @@ struct Shard: ~Copyable {
         try poller.addShared(environment.deviceListener, token: PollToken.deviceListener)
         try poller.addShared(environment.httpListener, token: PollToken.httpListener)
         self.index = index
+        nextBackendShard = index
         self.environment = environment
         self.mailbox = mailbox
         now = environment.clock.now
@@ -158,6 +161,7 @@ struct Shard: ~Copyable {
         switch message {
         case .store(let events): for event in events { handle(event) }
         case .handOver(let handOver): receive(handOver)
+        case .backend(let transport, let peer): admit(transport, peer, .http)
         case .order(let order): take(order)
         case .reply(let reply): deliver(reply)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
