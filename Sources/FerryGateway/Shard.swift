@@ -38,7 +38,7 @@ struct Shard: ~Copyable {
     var loading: [CID: [DeviceWaiter]] = [:]
     var reads: [UInt64: PendingRead] = [:]
     var forgotten: [(cid: CID, seq: Seq)] = []
-    var requests: IdempotencyWindow<RequestAnswer>
+    var requests: IdempotencyWindow
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
