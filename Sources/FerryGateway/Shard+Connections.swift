@@ -20,17 +20,11 @@ extension Shard {
                     refuse(accepted.descriptor, kind)
                     continue
                 }
-                var connection = Connection()
-                connection.kind = kind
-                connection.transport = Transport(descriptor: accepted.descriptor)
-                connection.peer = accepted.peer
-                connection.quietSince = now
-                guard let slot = add(connection) else {
-                    environment.census.leave()
-                    refuse(accepted.descriptor, kind)
-                    continue
+                let transport = Transport(descriptor: accepted.descriptor)
+                switch kind {
+                case .http: spread(transport, accepted.peer)
+                case .handshake, .device, .free: admit(transport, accepted.peer, kind)
                 }
-                begin(slot, kind)
             case .failure(let error):
                 switch error.code {
                 case ErrorNumber.again: return
@@ -41,6 +35,29 @@ extension Shard {
                 }
             }
         }
+    }
+
+    /// Backends are few and each brings much: the kernel gives a burst of connections to whichever shard wakes first, so
+    /// they are dealt out in turn.
+    private mutating func spread(_ transport: Transport, _ peer: SocketAddress) {
+        let shard = nextBackendShard
+        nextBackendShard = (shard + 1) % environment.shards
+        post(.backend(transport, peer), to: shard)
+    }
+
+    /// Takes in a connection that the census has counted.
+    mutating func admit(_ transport: Transport, _ peer: SocketAddress, _ kind: Connection.Kind) {
+        var connection = Connection()
+        connection.kind = kind
+        connection.transport = transport
+        connection.peer = peer
+        connection.quietSince = now
+        guard let slot = add(connection) else {
+            environment.census.leave()
+            refuse(transport.descriptor, kind)
+            return
+        }
+        begin(slot, kind)
     }
 
     private mutating func begin(_ slot: Int, _ kind: Connection.Kind) {

@@ -45,7 +45,7 @@ struct Shard: ~Copyable {
     var deferredReads: [PendingRead] = []
     var deferredUntil = Instant.distantFuture
     var forgotten: [(cid: CID, seq: Seq)] = []
-    var requests: IdempotencyWindow<RequestAnswer>
+    var requests: IdempotencyWindow
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
@@ -72,6 +72,8 @@ struct Shard: ~Copyable {
     /// Messages of one device whose content is at hand, in order of `seq`: just accepted, or just read.
     var atHand: [AcceptedMessage] = []
     var atHandCursor = 0
+    /// The shard that takes the next backend that comes in here.
+    var nextBackendShard: Int
     let readBuffer: UnsafeMutableRawBufferPointer
     let parser: APIRequestParser
 
@@ -90,6 +92,7 @@ struct Shard: ~Copyable {
         try poller.addShared(environment.deviceListener, token: PollToken.deviceListener)
         try poller.addShared(environment.httpListener, token: PollToken.httpListener)
         self.index = index
+        nextBackendShard = index
         self.environment = environment
         self.mailbox = mailbox
         now = environment.clock.now
@@ -169,6 +172,7 @@ struct Shard: ~Copyable {
         switch message {
         case .store(let events): for event in events { handle(event) }
         case .handOver(let handOver): receive(handOver)
+        case .backend(let transport, let peer): admit(transport, peer, .http)
         case .order(let order): take(order)
         case .reply(let reply): deliver(reply)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)

@@ -12,6 +12,8 @@ enum ShardMessage: Sendable {
     case store([StoreEvent])
     /// A connection whose device this shard owns.
     case handOver(HandOver)
+    /// A backend's connection that another shard has accepted and counted.
+    case backend(Transport, SocketAddress)
     case order(APIOrder)
     case reply(ShardReply)
     case stubAnswered(CID, StubPlan, StubAnswer)
