@@ -130,7 +130,11 @@ struct Shard: ~Copyable {
         closeAll()
     }
 
-    private var hasMoreToDo: Bool { retirement.map { !$0.isTold } ?? false }
+    /// What the end of a tick left over; no event would wake the loop for it.
+    private var hasMoreToDo: Bool {
+        if let retirement, !retirement.isTold { return true }
+        return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
+    }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
