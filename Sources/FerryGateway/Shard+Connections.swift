@@ -277,6 +277,7 @@ extension Shard {
         connections[slot].isReadPaused = false
         connections[slot].input.release()
         connections[slot].output.release()
+        connections[slot].transport.endWriting()
         watch(slot)
         // Timers only ever move closer; this one replaces whatever was set.
         connections[slot].armedAt = .distantFuture
