@@ -113,9 +113,12 @@ extension Shard {
 
     /// The peer sends no more. A backend may still want its answers; a device's connection is over.
     private mutating func peerEnded(_ slot: Int) {
-        if connections[slot].kind == .http, backends[slot]?.hasOpenAnswers == true {
+        guard connections[slot].kind == .http else { return lose(slot) }
+        if backends[slot]?.hasOpenAnswers == true {
             backends[slot]?.closesWhenAnswered = true
             pauseReading(slot)
+        } else if !connections[slot].output.isEmpty {
+            closeAfterOutput(slot)
         } else {
             lose(slot)
         }
@@ -217,7 +220,8 @@ extension Shard {
         if connections[slot].isClosing {
             // A backend gets its whole answer; a device that has not read so far gets no more time.
             let mustWait = connections[slot].kind == .http && !connections[slot].output.isEmpty
-            if !mustWait { linger(slot) }
+            // What it still sends is not read, so the poller must not tell of it either.
+            if mustWait { pauseReading(slot) } else { linger(slot) }
             return
         }
         outputMoved(slot)
@@ -262,10 +266,11 @@ extension Shard {
         arm(connection: slot, at: now + .seconds(10))
     }
 
-    /// Closes at the end of the tick without a word.
+    /// Closes at the end of the tick without a word. Output that the peer does not take holds it up for a while, not for ever.
     mutating func closeSilently(_ slot: Int) {
         connections[slot].isClosing = true
         markDirty(slot)
+        arm(connection: slot, at: now + Self.lingerTime)
     }
 
     private static var lingerTime: Duration { .seconds(2) }

@@ -17,6 +17,8 @@ extension Shard {
     }
 
     mutating func readRequests(_ slot: Int, _ bytes: UnsafeRawBufferPointer) {
+        // Behind the last request that is taken, nobody asks the decoder any more: it must not gather.
+        guard backends[slot]?.closesWhenAnswered == false else { return }
         backends[slot]?.decoder.append(bytes)
         connections[slot].quietSince = now
         takeRequests(slot)
@@ -71,12 +73,18 @@ extension Shard {
         while let (bytes, closes) = backends[slot]?.next() {
             write(slot, bytes)
             if closes || (backends[slot]?.closesWhenAnswered == true && backends[slot]?.hasOpenAnswers == false) {
-                connections[slot].isClosing = true
-                arm(connection: slot, at: now + BackendConnection.requestDeadline)
+                closeAfterOutput(slot)
                 return
             }
         }
         noteProgress(slot)
+    }
+
+    /// Nothing more is read; the connection closes when the peer has taken what is written, or its time is over.
+    mutating func closeAfterOutput(_ slot: Int) {
+        connections[slot].isClosing = true
+        markDirty(slot)
+        arm(connection: slot, at: now + BackendConnection.requestDeadline)
     }
 
     /// A request that has begun has its own deadline, which further bytes do not move.
