@@ -26,9 +26,11 @@ extension Shard {
 
     private mutating func takeRequests(_ slot: Int) {
         let token = connections.token(of: slot)
-        while connections.index(of: token) == slot, let backend = backends[slot], !backend.closesWhenAnswered {
+        // Numbers only: a copy of the whole state, held over `next`, would have the bytes so far copied at each call.
+        while connections.index(of: token) == slot, backends[slot]?.closesWhenAnswered == false {
+            let openAnswers = backends[slot]?.openAnswers ?? 0
             let isBackedUp = connections[slot].output.count > environment.configuration.session.highWaterMark
-            guard backend.openAnswers < BackendConnection.openAnswerLimit, !isBackedUp else {
+            guard openAnswers < BackendConnection.openAnswerLimit, !isBackedUp else {
                 pauseReading(slot)
                 break
             }
@@ -38,7 +40,7 @@ extension Shard {
                 return
             case .expectsContinue:
                 // Only said when nothing is before it: a client that waits has nothing else open.
-                if !backend.hasOpenAnswers { write(slot, HTTPResponse.continueBytes) }
+                if openAnswers == 0 { write(slot, HTTPResponse.continueBytes) }
             case .request(let request): take(request, slot)
             case .refused(let refusal):
                 guard let place = backends[slot]?.open(keepAlive: false, isHead: false) else { return }
