@@ -55,6 +55,8 @@ extension Shard {
         let keepAlive = request.keepAlive && !isDraining
         guard let place = backends[slot]?.open(keepAlive: keepAlive, isHead: request.method == .head) else { return }
         if !keepAlive { backends[slot]?.closesWhenAnswered = true }
+        // What of the next one is here already begins now.
+        backends[slot]?.requestSince = nil
         let origin = APIOrigin(shard: index, connection: connections.token(of: slot), slot: place)
         route(request, origin)
     }
