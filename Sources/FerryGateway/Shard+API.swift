@@ -56,6 +56,8 @@ extension Shard {
             fill(origin, .success(isDraining ? .notReady("the gateway is stopping") : .ready))
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
+        case .pushSingle where isDraining, .userStatus where isDraining:
+            fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
         }

@@ -73,6 +73,7 @@ struct Shard: ~Copyable {
 
     var counters = ShardSnapshot()
     var isDraining = false
+    var isQuiet = false
     var drainEnds = Instant.distantFuture
     var spareDescriptor: Int32
 
@@ -125,7 +126,7 @@ struct Shard: ~Copyable {
             continueRetirement()
             flushDirty()
             postMail()
-            if isDraining && isDrained { break }
+            if isDraining && isDrained() { break }
         }
         closeAll()
     }
@@ -231,12 +232,20 @@ struct Shard: ~Copyable {
         closeDevicesForStop()
     }
 
-    /// Everything accepted is on disk and answered, and what was to be sent had its chance.
-    private var isDrained: Bool {
+    /// Everything accepted is on disk and answered, what was to be sent had its chance, and no other shard has a question.
+    private mutating func isDrained() -> Bool {
         if now >= drainEnds { return true }
-        return unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
-            && stubsInFlight == 0
-            && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+        guard
+            unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
+                && stubsInFlight == 0
+                && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+        else { return false }
+        if !isQuiet {
+            // Calls that come in from now on are refused where they come in.
+            isQuiet = true
+            environment.quietShards.enter()
+        }
+        return environment.quietShards.isAll(of: environment.shards)
     }
 
     func snapshot() -> ShardSnapshot {
@@ -269,6 +278,7 @@ struct ShardEnvironment: Sendable {
     /// Of the whole gateway.
     let connectionLimit: Int
     let census: ConnectionCensus
+    let quietShards = QuietShards()
 
     var shards: Int { mailboxes.count }
 
