@@ -40,7 +40,7 @@ extension Shard {
         retirement?.cursor = end
         let isLast = end >= devices.endIndex
         if isLast {
-            remains.requests = requests.entries(upTo: current.segment)
+            remains.requests = requests.takeEntries(upTo: current.segment)
             remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
             retirement?.isTold = true
         }
