@@ -97,6 +97,11 @@ extension Shard {
             return
         }
         let digest = Self.digest(ofToken: token)
+        guard revokedTokens[digest] == nil else {
+            // On disk already: whoever holds a revoked token must not be able to fill the journal with it.
+            fill(origin, .success(.revoked))
+            return
+        }
         append(
             .apiTokenRevoked(digest: digest, expiresAt: expiresAt),
             .apiTokenRevoked(digest: digest, expiresAt: expiresAt, origin))
