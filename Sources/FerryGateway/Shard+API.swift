@@ -278,6 +278,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: location,
             payloadBytes: UInt32(clamping: message.payload.count), isLiveOnly: message.isLiveOnly,
-            hasOwnAlert: message.alert != nil, wasOffline: false, stub: stub)
+            hasOwnAlert: message.alert != nil, wasOffline: !message.wasOnline, stub: stub)
     }
 }

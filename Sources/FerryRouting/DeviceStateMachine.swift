@@ -249,7 +249,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
         _ message: KeptMessage, now: Instant, policy: Policy, actions: inout [DeviceAction]
     ) {
         var message = message
-        message.wasOffline = !presence.isOnline
+        // As it comes it says how it was at acceptance; the device may have come back while the record was synced.
+        message.wasOffline = message.wasOffline || !presence.isOnline
         if case .attached = presence {
             if message.stub != .notWanted { message.stub = .none }
         } else if message.isLiveOnly {
