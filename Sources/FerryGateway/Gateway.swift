@@ -20,6 +20,8 @@ package final class Gateway: Sendable {
 
     /// Descriptors that connections leave to files, the store and the poller.
     private static let descriptorReserve = 512
+    /// Connections at most where the configuration does not say.
+    private static let usualConnectionLimit = 1 << 20
 
     /// Opens what the configuration names and starts. Errors are sentences for people.
     /// - Parameter progress: told while the journal is read, segments done and all.
@@ -73,8 +75,9 @@ package final class Gateway: Sendable {
         self.mailboxes = mailboxes
         self.store = store
         self.wake = wake
-        let limit =
-            configuration.connectionLimit ?? max(64, ProcessSignals.raiseDescriptorLimit() - Self.descriptorReserve)
+        // Each shard sets aside address space for this many; a limit of "infinity" is a billion.
+        let descriptors = max(64, ProcessSignals.raiseDescriptorLimit() - Self.descriptorReserve)
+        let limit = min(configuration.connectionLimit ?? Self.usualConnectionLimit, descriptors)
         let environment = ShardEnvironment(
             configuration: configuration, clock: clock, epoch: recovery.epoch, store: store, wake: wake,
             composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,

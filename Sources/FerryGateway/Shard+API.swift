@@ -65,6 +65,8 @@ extension Shard {
             fill(origin, .success(isDraining ? .notReady("the gateway is stopping") : .ready))
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
+        case .pushSingle where isDraining, .userStatus where isDraining:
+            fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
         }
@@ -104,6 +106,11 @@ extension Shard {
             return
         }
         let digest = Self.digest(ofToken: token)
+        guard revokedTokens[digest] == nil else {
+            // On disk already: whoever holds a revoked token must not be able to fill the journal with it.
+            fill(origin, .success(.revoked))
+            return
+        }
         append(
             .apiTokenRevoked(digest: digest, expiresAt: expiresAt),
             .apiTokenRevoked(digest: digest, expiresAt: expiresAt, origin))
@@ -280,6 +287,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: location,
             payloadBytes: UInt32(clamping: message.payload.count), isLiveOnly: message.isLiveOnly,
-            hasOwnAlert: message.alert != nil, wasOffline: false, stub: stub)
+            hasOwnAlert: message.alert != nil, wasOffline: !message.wasOnline, stub: stub)
     }
 }

@@ -130,9 +130,12 @@ extension Shard {
 
     /// The peer sends no more. A backend may still want its answers; a device's connection is over.
     private mutating func peerEnded(_ slot: Int) {
-        if connections[slot].kind == .http, backends[slot]?.hasOpenAnswers == true {
+        guard connections[slot].kind == .http else { return lose(slot) }
+        if backends[slot]?.hasOpenAnswers == true {
             backends[slot]?.closesWhenAnswered = true
             pauseReading(slot)
+        } else if !connections[slot].output.isEmpty {
+            closeAfterOutput(slot)
         } else {
             lose(slot)
         }
@@ -234,7 +237,8 @@ extension Shard {
         if connections[slot].isClosing {
             // A backend gets its whole answer; a device that has not read so far gets no more time.
             let mustWait = connections[slot].kind == .http && !connections[slot].output.isEmpty
-            if !mustWait { linger(slot) }
+            // What it still sends is not read, so the poller must not tell of it either.
+            if mustWait { pauseReading(slot) } else { linger(slot) }
             return
         }
         outputMoved(slot)
@@ -279,10 +283,11 @@ extension Shard {
         arm(connection: slot, at: now + .seconds(10))
     }
 
-    /// Closes at the end of the tick without a word.
+    /// Closes at the end of the tick without a word. Output that the peer does not take holds it up for a while, not for ever.
     mutating func closeSilently(_ slot: Int) {
         connections[slot].isClosing = true
         markDirty(slot)
+        arm(connection: slot, at: now + Self.lingerTime)
     }
 
     private static var lingerTime: Duration { .seconds(2) }
@@ -294,6 +299,7 @@ extension Shard {
         connections[slot].isReadPaused = false
         connections[slot].input.release()
         connections[slot].output.release()
+        connections[slot].transport.endWriting()
         watch(slot)
         // Timers only ever move closer; this one replaces whatever was set.
         connections[slot].armedAt = .distantFuture

@@ -79,6 +79,7 @@ struct Shard: ~Copyable {
 
     var counters = ShardSnapshot()
     var isDraining = false
+    var isQuiet = false
     var drainEnds = Instant.distantFuture
     var spareDescriptor: Int32
 
@@ -131,12 +132,16 @@ struct Shard: ~Copyable {
             continueRetirement()
             flushDirty()
             postMail()
-            if isDraining && isDrained { break }
+            if isDraining && isDrained() { break }
         }
         closeAll()
     }
 
-    private var hasMoreToDo: Bool { retirement.map { !$0.isTold } ?? false }
+    /// What the end of a tick left over; no event would wake the loop for it.
+    private var hasMoreToDo: Bool {
+        if let retirement, !retirement.isTold { return true }
+        return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
+    }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
@@ -237,12 +242,20 @@ struct Shard: ~Copyable {
         closeDevicesForStop()
     }
 
-    /// Everything accepted is on disk and answered, and what was to be sent had its chance.
-    private var isDrained: Bool {
+    /// Everything accepted is on disk and answered, what was to be sent had its chance, and no other shard has a question.
+    private mutating func isDrained() -> Bool {
         if now >= drainEnds { return true }
-        return unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
-            && stubsInFlight == 0
-            && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+        guard
+            unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
+                && stubsInFlight == 0
+                && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+        else { return false }
+        if !isQuiet {
+            // Calls that come in from now on are refused where they come in.
+            isQuiet = true
+            environment.quietShards.enter()
+        }
+        return environment.quietShards.isAll(of: environment.shards)
     }
 
     func snapshot() -> ShardSnapshot {
@@ -275,6 +288,7 @@ struct ShardEnvironment: Sendable {
     /// Of the whole gateway.
     let connectionLimit: Int
     let census: ConnectionCensus
+    let quietShards = QuietShards()
 
     var shards: Int { mailboxes.count }
 

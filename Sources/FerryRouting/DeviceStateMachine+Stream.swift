@@ -67,7 +67,8 @@ extension DeviceStateMachine {
         _ message: KeptMessage, now: Instant, policy: Policy, actions: inout [DeviceAction]
     ) {
         var message = message
-        message.wasOffline = !presence.isOnline
+        // As it comes it says how it was at acceptance; the device may have come back while the record was synced.
+        message.wasOffline = message.wasOffline || !presence.isOnline
         if case .attached = presence {
             if message.stub != .notWanted { message.stub = .none }
         } else if message.isLiveOnly {

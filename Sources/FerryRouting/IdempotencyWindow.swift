@@ -77,12 +77,14 @@ package struct IdempotencyWindow: Sendable {
         }
     }
 
-    /// What lies in segments up to `segment` and not in the tables, in order.
-    package func entries(upTo segment: UInt32) -> [(key: Identifier128, answer: RequestAnswer)] {
+    /// What lies in segments up to `segment` and not in the tables, in order. It counts as in the tables from then on, so
+    /// that no answer is written at more than one retirement.
+    package mutating func takeEntries(upTo segment: UInt32) -> [(key: Identifier128, answer: RequestAnswer)] {
         var found: [(key: Identifier128, answer: RequestAnswer)] = []
-        for row in rows[head...] where row.segment != 0 {
-            guard row.segment <= segment else { break }
-            if case .answered(let answer)? = slots[row.key] { found.append((row.key, answer)) }
+        for index in head..<rows.count where rows[index].segment != 0 {
+            guard rows[index].segment <= segment else { break }
+            rows[index].segment = 0
+            if case .answered(let answer)? = slots[rows[index].key] { found.append((rows[index].key, answer)) }
         }
         return found
     }

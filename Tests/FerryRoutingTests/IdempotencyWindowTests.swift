@@ -74,9 +74,9 @@ struct IdempotencyWindowTests {
                 key(number), made(number), acceptedAt: start + .milliseconds(Int64(number)),
                 segment: UInt32(number / 1_000 + 1))
         }
-        #expect(window.entries(upTo: 1).map(\.answer.content.high) == Array(2...999))
+        #expect(window.takeEntries(upTo: 1).map(\.answer.content.high) == Array(2...999))
         // The front has left: what lies in the segment is still found.
         window.expire(now: start + .seconds(100) + .milliseconds(1_500), limit: 10_000)
-        #expect(window.entries(upTo: 2).map(\.answer.content.high) == Array(1_501...1_999))
+        #expect(window.takeEntries(upTo: 2).map(\.answer.content.high) == Array(1_501...1_999))
     }
 }
