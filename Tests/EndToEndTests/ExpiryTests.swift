@@ -150,4 +150,25 @@ internal import Testing
         try await again.ack(gap.seq)
         #expect(try await again.take(1).map(\.text) == ["6"])
     }
+
+    @Test(arguments: shardCounts)
+    func `what expires behind a full window is told as soon as there is room`(shards: Int) async throws {
+        let world = try await World(shards: shards)
+        let device = try await RawDevice(world)
+        let identity = try await device.register()
+        try await device.sayBye()
+        let again = try await RawDevice(world)
+        try await again.login(identity, window: 1)
+        let backend = try await Backend(world)
+        try await backend.push(identity.cid, "first")
+        try await backend.push(identity.cid, "expires", ttl: 1)
+        try await backend.push(identity.cid, "last")
+        let first = try await again.push()
+        #expect(try await again.settled().isEmpty)
+        try await again.ack(first.seq)
+        let gap = try await again.gap()
+        #expect(gap.count == 1 && gap.expired == 1)
+        try await again.ack(gap.seq)
+        #expect(try await again.take(1).map(\.text) == ["last"])
+    }
 }

@@ -58,6 +58,15 @@ final class ByteSocket {
         }
     }
 
+    /// Sends what the kernel takes now; false when it takes nothing.
+    func sendSome(_ rest: inout ArraySlice<UInt8>) -> Bool {
+        guard case .moved(let count) = rest.withUnsafeBytes({ Socket.send(descriptor, $0) }), count > 0 else {
+            return false
+        }
+        rest = rest.dropFirst(count)
+        return true
+    }
+
     private func becomeWritable() async throws {
         let deadline = ContinuousClock.now + patience
         var question = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
