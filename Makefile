@@ -27,12 +27,16 @@ serve: deps
 	$(call say,ferry serve $(ARGS))
 	@exec .build/release/ferry serve $(ARGS)
 
+# Searches fill the threads that end-to-end tests would wait for their processes on: one kind after the other.
 test: deps
 	$(call say,building ferry and its tests; the first time takes some minutes)
 	@swift build --build-tests || { echo 'make test: the build failed, the reason is above' >&2; exit 1; }
-	$(call say,unit and end-to-end tests)
-	@swift test --skip-build --disable-xctest \
-		|| { echo 'make test: a test failed, its name is above' >&2; exit 1; }
+	$(call say,unit tests)
+	@swift test --skip-build --disable-xctest --skip '^EndToEndTests\.' \
+		|| { echo 'make test: a unit test failed, its name is above' >&2; exit 1; }
+	$(call say,end-to-end tests)
+	@swift test --skip-build --disable-xctest --filter '^EndToEndTests\.' \
+		|| { echo 'make test: an end-to-end test failed, its name is above' >&2; exit 1; }
 	$(call say,vectors of the protocol)
 	@python3 protocol-spec/vectors/generate.py --check
 	$(call say,vectors as the device in Python reads them)
