@@ -102,7 +102,11 @@ internal import Testing
         let device = try await RawDevice(world)
         let identity = try await device.register()
         try await device.sayBye()
-        try await Backend(world).push(identity.cid, all: (1...7).map { "\($0)" })
+        let other = try await RawDevice(world).register()
+        let backend = try await Backend(world)
+        try await backend.push(identity.cid, all: (1...7).map { "\($0)" })
+        // When this is on disk, so are the drops.
+        try await backend.push(other.cid, "fence")
         try await world.restartAfterKill()
         let again = try await RawDevice(world)
         let welcome = try await again.login(identity)

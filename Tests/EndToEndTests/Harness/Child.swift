@@ -9,6 +9,7 @@ final class Child: Sendable {
     private let exit: Inbox<Int32>
     private let lines = Lines()
     private let errors = Shared(Data())
+    private let errorEnd = Inbox<Bool>()
     private let output: Pipe
     private let errorOutput: Pipe
     private let readers: [OSThread]
@@ -42,10 +43,13 @@ final class Child: Sendable {
             try process.run()
             return (process, output, errorOutput)
         }
-        let (lines, errors) = (lines, errors)
+        let (lines, errors, errorEnd) = (lines, errors, errorEnd)
         readers = [
             try Self.read(output) { lines.take($0) },
-            try Self.read(errorOutput) { data in errors.withLock { $0.append(data) } },
+            try Self.read(errorOutput) { data in
+                errors.withLock { $0.append(data) }
+                if data.isEmpty { errorEnd.end() }
+            },
         ]
     }
 
@@ -84,6 +88,16 @@ final class Child: Sendable {
         }
     }
 
+    /// All that it wrote on stderr, once that holds all of `words`.
+    func errorText(with words: [String]) async throws -> String {
+        let deadline = ContinuousClock.now + patience
+        while !words.allSatisfy(errorText.contains) {
+            guard ContinuousClock.now < deadline else { throw Unexpected("\(words) are not all in \(errorText)") }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        return errorText
+    }
+
     func send(_ signal: Int32) { _ = kill(process.processIdentifier, signal) }
 
     /// Its exit status, or the number of the signal that ended it, negative. To be asked once.
@@ -102,6 +116,7 @@ final class Child: Sendable {
         var lines: [String] = []
         while let line = try await child.line() { lines.append(line) }
         let status = try await child.status()
+        _ = await child.errorEnd.next(within: patience)
         return (status, lines, child.errorText)
     }
 }

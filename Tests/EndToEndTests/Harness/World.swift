@@ -99,8 +99,8 @@ final class World {
         self.backends = backends
     }
 
-    /// What the gateway has logged in this life.
-    var log: String { child?.errorText ?? "" }
+    /// What the gateway has logged in this life, once that holds all of `words`.
+    func log(with words: [String]) async throws -> String { try await child?.errorText(with: words) ?? "" }
 
     func kill() async throws {
         child?.send(SIGKILL)
@@ -123,6 +123,14 @@ final class World {
     func restartAfterKill() async throws {
         try await kill()
         try await start()
+    }
+
+    /// The memory that the gateway has at this moment.
+    func residentBytes() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(child?.processIdentifier ?? 0)/statm", encoding: .utf8)
+        let pages = status.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+        guard let pages else { throw Unexpected("not a statm: \(status)") }
+        return pages * sysconf(Int32(_SC_PAGESIZE))
     }
 
     // MARK: - What it wrote
