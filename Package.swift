@@ -45,7 +45,8 @@ let package = Package(
         .target(
             name: "FerryGateway",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryAPNS", "FerryStore",
+                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryAPNS",
+                "FerryStore",
             ]),
         .target(name: "FerryClient", dependencies: ["FerryCore", "FerryWire", "FerryClientCore", "FerryIO"]),
 

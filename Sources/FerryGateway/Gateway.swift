@@ -33,6 +33,7 @@ package final class Gateway: Sendable {
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
         options.requestWindow = configuration.requestWindow
+        options.salvage = configuration.acceptsLoss
         options.progress = progress
         options.report = { EventLog.write(.error, "store", ["reason": $0.description]) }
         let store: EmbeddedStore
@@ -86,21 +87,41 @@ package final class Gateway: Sendable {
         try store.start(
             sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
         let parts = ShardRecovery.divide(recovery, among: shards)
+        let starts = try Mailbox<SystemError?>()
         var started: [OSThread] = []
         for index in 0..<shards {
             let part = parts[index]
             let mailbox = mailboxes[index]
             let thread = try OSThread(name: "shard-\(index)") {
-                do {
+                do throws(SystemError) {
                     var shard = try Shard(index: index, environment: environment, mailbox: mailbox, recovery: part)
+                    starts.post(nil)
                     shard.run()
                 } catch {
-                    EventLog.write(.error, "shard cannot start", ["reason": "\(error)"])
+                    starts.post(error)
                 }
             }
             started.append(thread)
         }
         threads = started
+        // Ready means that every shard runs: with one missing, its devices would find nobody.
+        if let failure = try Self.firstFailure(of: shards, starts) {
+            stop()
+            throw failure
+        }
+    }
+
+    private static func firstFailure(of shards: Int, _ starts: Mailbox<SystemError?>) throws -> SystemError? {
+        let poller = try Poller()
+        try poller.add(starts.descriptor, .readable, token: 0)
+        var told: [SystemError?] = []
+        while told.count < shards {
+            _ = poller.wait(milliseconds: -1)
+            var batch: [SystemError?] = []
+            starts.drain(into: &batch)
+            told += batch
+        }
+        return told.compactMap { $0 }.first
     }
 
     /// The sum of all shards, as each sees itself now.

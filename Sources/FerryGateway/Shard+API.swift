@@ -91,7 +91,8 @@ extension Shard {
         guard claimed + skew >= now, now + skew >= claimed else {
             fill(
                 origin,
-                .failure(.invalid("timestamp", "\(request.timestamp) is too far from the gateway's \(now.milliseconds)")))
+                .failure(
+                    .invalid("timestamp", "\(request.timestamp) is too far from the gateway's \(now.milliseconds)")))
             return
         }
         let expiresAt = now + Self.tokenLife

@@ -150,13 +150,15 @@ extension Shard {
         case .status(let gathering, let cid): gather(gathering, cid, nil)
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.
-            EventLog.write(.warning, "push token not taken from its former device", ["claimedBy": claim.cid.description])
+            EventLog.write(
+                .warning, "push token not taken from its former device", ["claimedBy": claim.cid.description])
         }
     }
 
     private mutating func registered(_ registration: DeviceRegistration, segment: UInt32) {
         let cid = registration.cid
-        let device = devices.index(of: cid) ?? devices.insert(DeviceEntry(record: DeviceRecord(registration: registration)))
+        let device =
+            devices.index(of: cid) ?? devices.insert(DeviceEntry(record: DeviceRecord(registration: registration)))
         markChanged(device, segment: segment)
         let waiters = loading.removeValue(forKey: cid) ?? []
         serve(waiters, cid, device)

@@ -67,7 +67,7 @@ extension Shard {
                 counters.keptMessages += 1
             }
             devices[device].machine.finishRestoring(now: now, policy: policy)
-            arm(device: device, at: devices[device].machine.deadline ?? now + policy.reattachGrace)
+            tell(device: device, .timePassed)
         }
         for request in recovery.requests {
             requests.settle(

@@ -201,6 +201,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
     // MARK: - Time
 
     mutating func timePassed(now: Instant, policy: Policy, actions: inout [DeviceAction]) {
+        // More than the cap can only be there after a restart, when drops were on their way to the disk.
+        enforceCap(policy, actions: &actions)
         expire(now: now, actions: &actions)
         if case .grace(let until) = presence, until <= now { becomeOffline(now: now, actions: &actions) }
         if case .coolingDown(let until) = defaultStub, until <= now {

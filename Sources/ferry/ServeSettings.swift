@@ -65,10 +65,12 @@ struct ServeSettings {
             }
             configuration.shards = shards
         }
-        configuration.deviceListen = try Self.address(
-            try setting("--device-listen", "deviceListen"), "--device-listen") ?? configuration.deviceListen
-        configuration.httpListen = try Self.address(
-            try setting("--http-listen", "httpListen"), "--http-listen") ?? configuration.httpListen
+        configuration.deviceListen =
+            try Self.address(
+                try setting("--device-listen", "deviceListen"), "--device-listen") ?? configuration.deviceListen
+        configuration.httpListen =
+            try Self.address(
+                try setting("--http-listen", "httpListen"), "--http-listen") ?? configuration.httpListen
         let isInsecureAllowed = try file.flag("insecurePlain") ?? false
         if !arguments.has("--insecure-plain") && !isInsecureAllowed {
             for (name, address) in [
@@ -79,6 +81,7 @@ struct ServeSettings {
                         + "listen on 127.0.0.1, or add --insecure-plain if the network in between is trusted")
             }
         }
+        configuration.acceptsLoss = arguments.has("--accept-loss")
         configuration.store = isMemory ? .memory : .embedded(folder: dataPath)
         configuration.outboxPath = isMemory ? nil : base + "/outbox.jsonl"
         let apps: AppsFile

@@ -12,7 +12,9 @@ struct ConfigurationKeyTests {
         #expect(Set(ConfigurationKey.all.map(\.name)).count == ConfigurationKey.all.count)
         for key in ConfigurationKey.all {
             var configuration = try configuration()
-            for wrong in [ConfigurationValue.flag(true), .other, .text(""), .integer(-1), .integer(.max), .integer(.min)] {
+            for wrong in [
+                ConfigurationValue.flag(true), .other, .text(""), .integer(-1), .integer(.max), .integer(.min),
+            ] {
                 let problem = key.apply(wrong, &configuration)
                 #expect(problem?.hasPrefix(key.name) == true, "\(key.name) took \(wrong)")
             }

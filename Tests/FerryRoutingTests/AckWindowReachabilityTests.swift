@@ -69,8 +69,10 @@ struct AckWindowReachabilityTests {
         let window = world.window
         try Violation.unless(Int(window.inFlight) == world.inFlight.count, "\(window.inFlight) in flight")
         try Violation.unless(
-            window.inFlightBytes == Int32(world.inFlight.values.reduce(0, +)), "\(window.inFlightBytes) bytes in flight")
-        try Violation.unless(window.sent == Seq(world.sent) && window.acknowledged == Seq(world.acknowledged), "cursors")
+            window.inFlightBytes == Int32(world.inFlight.values.reduce(0, +)), "\(window.inFlightBytes) bytes in flight"
+        )
+        try Violation.unless(
+            window.sent == Seq(world.sent) && window.acknowledged == Seq(world.acknowledged), "cursors")
     }
 
     @Test func `A window knows what is in flight in every reachable state`() {

@@ -54,7 +54,8 @@ struct DeviceWorld: Hashable {
 
     private mutating func handle(_ event: DeviceEvent) throws(Violation) {
         let before = model
-        let beyond = if case .acknowledged(let seq) = event { before.isAttached && seq > before.ackBound } else { false }
+        let beyond =
+            if case .acknowledged(let seq) = event { before.isAttached && seq > before.ackBound } else { false }
         var actions: [DeviceAction] = []
         machine.handle(event, now: now, policy: policy, actions: &actions)
         model.handle(event, now: now, policy: policy)
