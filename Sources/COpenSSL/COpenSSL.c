@@ -6,13 +6,21 @@
 #include <openssl/hmac.h>
 #include <openssl/kdf.h>
 #include <openssl/rand.h>
+#include <pthread.h>
 
 int copenssl_random(uint8_t *out, size_t count) {
     return count <= INT_MAX && RAND_bytes(out, (int)count) == 1;
 }
 
+static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
+static EVP_MD *sha256;
+
+static void fetch_sha256(void) { sha256 = EVP_MD_fetch(NULL, "SHA256", NULL); }
+
+// With the algorithm fetched once: EVP_sha256() stands for a search for it, under locks, at every use.
 int copenssl_sha256(const uint8_t *bytes, size_t count, uint8_t out[32]) {
-    return EVP_Digest(bytes, count, out, NULL, EVP_sha256(), NULL) == 1;
+    pthread_once(&sha256_once, fetch_sha256);
+    return sha256 != NULL && EVP_Digest(bytes, count, out, NULL, sha256, NULL) == 1;
 }
 
 int copenssl_hmac_sha256(const uint8_t *key, size_t key_count, const uint8_t *bytes, size_t count, uint8_t out[32]) {

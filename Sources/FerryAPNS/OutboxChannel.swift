@@ -35,17 +35,20 @@ package final class OutboxChannel: WakeChannel {
     }
 
     static func line(_ stub: StubRequest) -> [UInt8] {
-        var json = JSONText()
+        var json = JSONWriter()
         json.beginObject()
-        json.field("method", "POST")
-        json.field("host", stub.host)
-        json.field("path", stub.path)
-        json.field("token", Hexadecimal.encode(stub.token))
-        json.key("headers")
+        json.member("method", "POST")
+        json.member("host", stub.host)
+        json.member("path", stub.path)
+        json.member("token", Hexadecimal.encode(stub.token))
+        json.name("headers")
         json.beginObject()
-        for header in stub.headers { json.field(header.name, header.value) }
+        for header in stub.headers {
+            json.name(header.name)
+            json.string(header.value)
+        }
         json.endObject()
-        json.key("payload")
+        json.name("payload")
         json.raw(stub.body)
         json.endObject()
         return json.bytes + [0x0a]

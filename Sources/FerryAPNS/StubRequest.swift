@@ -13,6 +13,18 @@ package struct StubRequest: Equatable, Sendable {
     package struct Header: Equatable, Sendable {
         package var name: String
         package var value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package init(environment: PushEnvironment, token: [UInt8], headers: [Header], body: [UInt8]) {
+        self.environment = environment
+        self.token = token
+        self.headers = headers
+        self.body = body
     }
 
     package var path: String { "/3/device/\(Hexadecimal.encode(token))" }
@@ -41,20 +53,20 @@ package struct StubComposer: Sendable {
     package func standard(
         topic: String, token: PushToken, cid: CID, badge: Int, expiresAt: Instant, identity: Identifier128
     ) -> StubRequest {
-        var body = JSONText()
+        var body = JSONWriter()
         body.beginObject()
-        body.key("aps")
+        body.name("aps")
         body.beginObject()
-        body.key("alert")
+        body.name("alert")
         body.beginObject()
-        if let title { body.field("title", title) }
-        body.field("body", text)
+        if let title { body.member("title", title) }
+        body.member("body", text)
         body.endObject()
-        body.field("badge", badge)
-        body.field("sound", "default")
+        body.member("badge", Int64(badge))
+        body.member("sound", "default")
         body.endObject()
         // What GeTui's iOS SDK looks for to tell its own notifications from others.
-        body.field("_ge_", "1")
+        body.member("_ge_", "1")
         body.endObject()
         return request(
             topic: topic, token: token, type: "alert", priority: 10, expiration: expiresAt.milliseconds / 1000,

@@ -7,13 +7,11 @@ package struct ByteWriter {
     package mutating func byte(_ value: UInt8) { bytes.append(value) }
 
     package mutating func uint32(_ value: UInt32) {
-        for shift in [24, 16, 8, 0] as [UInt32] { bytes.append(UInt8(truncatingIfNeeded: value >> shift)) }
+        withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
     package mutating func uint64(_ value: UInt64) {
-        for shift in stride(from: UInt64(56), through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: value >> shift))
-        }
+        withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
     package mutating func identifier(_ value: Identifier128) {
@@ -31,12 +29,17 @@ package struct ByteWriter {
         bytes.append(UInt8(rest))
     }
 
-    package mutating func raw(_ value: some Swift.Sequence<UInt8>) { bytes.append(contentsOf: value) }
+    package mutating func raw(_ value: some Swift.Sequence<UInt8>) {
+        // From its storage where it lends it: walking a sequence of any type is slow across modules.
+        if value.withContiguousStorageIfAvailable({ bytes.append(contentsOf: $0) }) == nil {
+            bytes.append(contentsOf: value)
+        }
+    }
 
     /// A varint length, then the bytes.
     package mutating func string(_ value: some Collection<UInt8>) {
         varint(UInt64(value.count))
-        bytes.append(contentsOf: value)
+        raw(value)
     }
 
     /// How many bytes `varint` writes for `value`.

@@ -64,7 +64,8 @@ package struct ConfigurationKey: Sendable {
             "ackDeadlineMs", 2...600_000, "silence of a device with messages in flight until it is closed",
             { $0.session.ackDeadline = $1 }),
         .milliseconds(
-            "progressDeadlineMs", 2...3_600_000, "time without an acknowledgement until a device that answers is closed",
+            "progressDeadlineMs", 2...3_600_000,
+            "time without an acknowledgement until a device that answers is closed",
             { $0.session.progressDeadline = $1 }),
         .milliseconds(
             "slowDeadlineMs", 1...3_600_000, "time above the high-water mark until a device is closed",
@@ -87,7 +88,8 @@ package struct ConfigurationKey: Sendable {
             "authClockSkewSeconds", 1...86_400, "how far a backend's clock may be off at /auth",
             { $0.authClockSkew = $1 }),
         .integer(
-            "unsyncedBytes", 1_024...1 << 40, "accepted and not yet synced bytes of a shard above which pushes get 30019",
+            "unsyncedBytes", 1_024...1 << 40,
+            "accepted and not yet synced bytes of a shard above which pushes get 30019",
             { $0.unsyncedBytes = Int($1) }),
         .milliseconds(
             "drainDeadlineMs", 1...600_000, "how long a stop waits for what is on its way", { $0.drainDeadline = $1 }),

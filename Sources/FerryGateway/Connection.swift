@@ -76,4 +76,7 @@ struct Transport: BitwiseCopyable {
         }
         return result
     }
+
+    /// Nothing will be sent any more. A socket that is shut for writing always says that it has room.
+    mutating func endWriting() { wantsWrite = false }
 }

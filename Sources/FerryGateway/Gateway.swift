@@ -20,6 +20,8 @@ package final class Gateway: Sendable {
 
     /// Descriptors that connections leave to files, the store and the poller.
     private static let descriptorReserve = 512
+    /// Connections at most where the configuration does not say.
+    private static let usualConnectionLimit = 1 << 20
 
     /// Opens what the configuration names and starts. Errors are sentences for people.
     /// - Parameter progress: told while the journal is read, segments done and all.
@@ -31,6 +33,7 @@ package final class Gateway: Sendable {
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
         options.requestWindow = configuration.requestWindow
+        options.salvage = configuration.acceptsLoss
         options.progress = progress
         options.report = { EventLog.write(.error, "store", ["reason": $0.description]) }
         let store: EmbeddedStore
@@ -73,8 +76,9 @@ package final class Gateway: Sendable {
         self.mailboxes = mailboxes
         self.store = store
         self.wake = wake
-        let limit =
-            configuration.connectionLimit ?? max(64, ProcessSignals.raiseDescriptorLimit() - Self.descriptorReserve)
+        // Each shard sets aside address space for this many; a limit of "infinity" is a billion.
+        let descriptors = max(64, ProcessSignals.raiseDescriptorLimit() - Self.descriptorReserve)
+        let limit = min(configuration.connectionLimit ?? Self.usualConnectionLimit, descriptors)
         let environment = ShardEnvironment(
             configuration: configuration, clock: clock, epoch: recovery.epoch, store: store, wake: wake,
             composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
@@ -83,21 +87,41 @@ package final class Gateway: Sendable {
         try store.start(
             sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
         let parts = ShardRecovery.divide(recovery, among: shards)
+        let starts = try Mailbox<SystemError?>()
         var started: [OSThread] = []
         for index in 0..<shards {
             let part = parts[index]
             let mailbox = mailboxes[index]
             let thread = try OSThread(name: "shard-\(index)") {
-                do {
+                do throws(SystemError) {
                     var shard = try Shard(index: index, environment: environment, mailbox: mailbox, recovery: part)
+                    starts.post(nil)
                     shard.run()
                 } catch {
-                    EventLog.write(.error, "shard cannot start", ["reason": "\(error)"])
+                    starts.post(error)
                 }
             }
             started.append(thread)
         }
         threads = started
+        // Ready means that every shard runs: with one missing, its devices would find nobody.
+        if let failure = try Self.firstFailure(of: shards, starts) {
+            stop()
+            throw failure
+        }
+    }
+
+    private static func firstFailure(of shards: Int, _ starts: Mailbox<SystemError?>) throws -> SystemError? {
+        let poller = try Poller()
+        try poller.add(starts.descriptor, .readable, token: 0)
+        var told: [SystemError?] = []
+        while told.count < shards {
+            _ = poller.wait(milliseconds: -1)
+            var batch: [SystemError?] = []
+            starts.drain(into: &batch)
+            told += batch
+        }
+        return told.compactMap { $0 }.first
     }
 
     /// The sum of all shards, as each sees itself now.

@@ -29,7 +29,8 @@ enum CommitEffect {
     /// `offset` and `length` place the record in its batch.
     case messageAccepted(AcceptedMessage, PushOrder, offset: UInt32, length: UInt32)
     case deviceRegistered(DeviceRegistration)
-    case pushTokenChanged(CID, PushToken?, connection: UInt64)
+    /// `connection` nil: nobody waits for the answer.
+    case pushTokenChanged(CID, PushToken?, connection: UInt64?)
     /// A change of the record that nobody waits for.
     case recordChanged(CID)
     case dropRecorded(CID, Record)
@@ -42,6 +43,7 @@ enum DeviceWaiter {
     case admission(connection: UInt64)
     case push(PushOrder)
     case status(StatusGathering, CID)
+    case tokenLoss(TokenClaim)
 }
 
 /// A read of the store under way.

@@ -37,11 +37,20 @@ extension Shard {
         return parser.parse(route, request).map { (app, $0) }
     }
 
-    private func isLive(token: String?, _ app: App) -> Bool {
-        guard let token, let expiresAt = environment.configuration.identity.expiry(ofAPIToken: token, app: app),
-            expiresAt > now
-        else { return false }
+    private mutating func isLive(token: String?, _ app: App) -> Bool {
+        guard let token, let expiresAt = expiry(ofToken: token, app), expiresAt > now else { return false }
         return revokedTokens.isEmpty || revokedTokens[Self.digest(ofToken: token)] == nil
+    }
+
+    private static var provenTokenLimit: Int { 1_024 }
+
+    private mutating func expiry(ofToken token: String, _ app: App) -> Instant? {
+        if let proven = provenTokens[token], proven.app == app.id { return proven.expiresAt }
+        guard let expiresAt = environment.configuration.identity.expiry(ofAPIToken: token, app: app) else { return nil }
+        // Only good tokens are kept, and backends have few.
+        if provenTokens.count >= Self.provenTokenLimit { provenTokens.removeAll() }
+        provenTokens[token] = (app.id, expiresAt)
+        return expiresAt
     }
 
     private static func digest(ofToken token: String) -> [UInt8] {
@@ -56,6 +65,8 @@ extension Shard {
             fill(origin, .success(isDraining ? .notReady("the gateway is stopping") : .ready))
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
+        case .pushSingle where isDraining, .userStatus where isDraining:
+            fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
         }
@@ -80,7 +91,8 @@ extension Shard {
         guard claimed + skew >= now, now + skew >= claimed else {
             fill(
                 origin,
-                .failure(.invalid("timestamp", "\(request.timestamp) is too far from the gateway's \(now.milliseconds)")))
+                .failure(
+                    .invalid("timestamp", "\(request.timestamp) is too far from the gateway's \(now.milliseconds)")))
             return
         }
         let expiresAt = now + Self.tokenLife
@@ -95,6 +107,11 @@ extension Shard {
             return
         }
         let digest = Self.digest(ofToken: token)
+        guard revokedTokens[digest] == nil else {
+            // On disk already: whoever holds a revoked token must not be able to fill the journal with it.
+            fill(origin, .success(.revoked))
+            return
+        }
         append(
             .apiTokenRevoked(digest: digest, expiresAt: expiresAt),
             .apiTokenRevoked(digest: digest, expiresAt: expiresAt, origin))
@@ -238,7 +255,7 @@ extension Shard {
     }
 
     /// Nothing came of the first try, nor of those that waited for it.
-    private mutating func giveUp(_ order: PushOrder, _ error: APIError) {
+    mutating func giveUp(_ order: PushOrder, _ error: APIError) {
         requests.abandon(order.key.key)
         answer(order, .failure(error))
         for waiter in requestWaiters.removeValue(forKey: order.key.key) ?? [] { answer(waiter, .failure(error)) }
@@ -271,6 +288,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: location,
             payloadBytes: UInt32(clamping: message.payload.count), isLiveOnly: message.isLiveOnly,
-            hasOwnAlert: message.alert != nil, wasOffline: false, stub: stub)
+            hasOwnAlert: message.alert != nil, wasOffline: !message.wasOnline, stub: stub)
     }
 }

@@ -20,17 +20,11 @@ extension Shard {
                     refuse(accepted.descriptor, kind)
                     continue
                 }
-                var connection = Connection()
-                connection.kind = kind
-                connection.transport = Transport(descriptor: accepted.descriptor)
-                connection.peer = accepted.peer
-                connection.quietSince = now
-                guard let slot = add(connection) else {
-                    environment.census.leave()
-                    refuse(accepted.descriptor, kind)
-                    continue
+                let transport = Transport(descriptor: accepted.descriptor)
+                switch kind {
+                case .http: spread(transport, accepted.peer)
+                case .handshake, .device, .free: admit(transport, accepted.peer, kind)
                 }
-                begin(slot, kind)
             case .failure(let error):
                 switch error.code {
                 case ErrorNumber.again: return
@@ -41,6 +35,29 @@ extension Shard {
                 }
             }
         }
+    }
+
+    /// Backends are few and each brings much: the kernel gives a burst of connections to whichever shard wakes first, so
+    /// they are dealt out in turn.
+    private mutating func spread(_ transport: Transport, _ peer: SocketAddress) {
+        let shard = nextBackendShard
+        nextBackendShard = (shard + 1) % environment.shards
+        post(.backend(transport, peer), to: shard)
+    }
+
+    /// Takes in a connection that the census has counted.
+    mutating func admit(_ transport: Transport, _ peer: SocketAddress, _ kind: Connection.Kind) {
+        var connection = Connection()
+        connection.kind = kind
+        connection.transport = transport
+        connection.peer = peer
+        connection.quietSince = now
+        guard let slot = add(connection) else {
+            environment.census.leave()
+            refuse(transport.descriptor, kind)
+            return
+        }
+        begin(slot, kind)
     }
 
     private mutating func begin(_ slot: Int, _ kind: Connection.Kind) {
@@ -113,9 +130,12 @@ extension Shard {
 
     /// The peer sends no more. A backend may still want its answers; a device's connection is over.
     private mutating func peerEnded(_ slot: Int) {
-        if connections[slot].kind == .http, backends[slot]?.hasOpenAnswers == true {
+        guard connections[slot].kind == .http else { return lose(slot) }
+        if backends[slot]?.hasOpenAnswers == true {
             backends[slot]?.closesWhenAnswered = true
             pauseReading(slot)
+        } else if !connections[slot].output.isEmpty {
+            closeAfterOutput(slot)
         } else {
             lose(slot)
         }
@@ -217,7 +237,8 @@ extension Shard {
         if connections[slot].isClosing {
             // A backend gets its whole answer; a device that has not read so far gets no more time.
             let mustWait = connections[slot].kind == .http && !connections[slot].output.isEmpty
-            if !mustWait { linger(slot) }
+            // What it still sends is not read, so the poller must not tell of it either.
+            if mustWait { pauseReading(slot) } else { linger(slot) }
             return
         }
         outputMoved(slot)
@@ -262,10 +283,11 @@ extension Shard {
         arm(connection: slot, at: now + .seconds(10))
     }
 
-    /// Closes at the end of the tick without a word.
+    /// Closes at the end of the tick without a word. Output that the peer does not take holds it up for a while, not for ever.
     mutating func closeSilently(_ slot: Int) {
         connections[slot].isClosing = true
         markDirty(slot)
+        arm(connection: slot, at: now + Self.lingerTime)
     }
 
     private static var lingerTime: Duration { .seconds(2) }
@@ -277,6 +299,7 @@ extension Shard {
         connections[slot].isReadPaused = false
         connections[slot].input.release()
         connections[slot].output.release()
+        connections[slot].transport.endWriting()
         watch(slot)
         // Timers only ever move closer; this one replaces whatever was set.
         connections[slot].armedAt = .distantFuture

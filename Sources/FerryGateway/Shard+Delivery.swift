@@ -92,6 +92,24 @@ extension Shard {
         }
     }
 
+    /// What the disk failed to read is asked for once more.
+    mutating func readAgain() {
+        let again = deferredReads
+        deferredReads = []
+        for read in again {
+            switch read {
+            case .stream(let cid, _, _):
+                guard let device = devices.index(of: cid) else { continue }
+                devices[device].isReading = false
+                pump(device)
+            case .alert(let cid, let plan):
+                guard let device = devices.index(of: cid) else { continue }
+                stubsInFlight -= 1
+                requestStub(plan, device)
+            }
+        }
+    }
+
     /// A kept message that the store cannot give: its stream goes on without it, and operators are told.
     private mutating func reportUnreadable(_ seq: Seq, _ device: Int) {
         guard devices[device].machine.isKept(seq) else { return }

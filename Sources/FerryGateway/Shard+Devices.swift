@@ -70,8 +70,9 @@ extension Shard {
     /// A device that is as its row says leaves memory; the next login or message loads it again.
     private mutating func letGoIfResting(_ device: Int) {
         let entry = devices[device]
+        // While a segment retires, the row that was told for it may not be in the tables yet.
         guard entry.machine.isAtRest, entry.connection == nil, entry.changedSegment == 0, entry.pendingChanges == 0,
-            !entry.isReading, !entry.isAckPending
+            !entry.isReading, !entry.isAckPending, retirement == nil
         else {
             devices[device].restingSince = .distantFuture
             return
@@ -149,6 +150,7 @@ extension Shard {
             case .admission(let connection): answerAdmission(connection, cid: cid, device: device)
             case .push(let order): accept(order, device: device)
             case .status(let gathering, let cid): gather(gathering, cid, device)
+            case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }
         }
     }

@@ -17,6 +17,8 @@ extension Shard {
     }
 
     mutating func readRequests(_ slot: Int, _ bytes: UnsafeRawBufferPointer) {
+        // Behind the last request that is taken, nobody asks the decoder any more: it must not gather.
+        guard backends[slot]?.closesWhenAnswered == false else { return }
         backends[slot]?.decoder.append(bytes)
         connections[slot].quietSince = now
         takeRequests(slot)
@@ -24,9 +26,11 @@ extension Shard {
 
     private mutating func takeRequests(_ slot: Int) {
         let token = connections.token(of: slot)
-        while connections.index(of: token) == slot, let backend = backends[slot], !backend.closesWhenAnswered {
+        // Numbers only: a copy of the whole state, held over `next`, would have the bytes so far copied at each call.
+        while connections.index(of: token) == slot, backends[slot]?.closesWhenAnswered == false {
+            let openAnswers = backends[slot]?.openAnswers ?? 0
             let isBackedUp = connections[slot].output.count > environment.configuration.session.highWaterMark
-            guard backend.openAnswers < BackendConnection.openAnswerLimit, !isBackedUp else {
+            guard openAnswers < BackendConnection.openAnswerLimit, !isBackedUp else {
                 pauseReading(slot)
                 break
             }
@@ -36,7 +40,7 @@ extension Shard {
                 return
             case .expectsContinue:
                 // Only said when nothing is before it: a client that waits has nothing else open.
-                if !backend.hasOpenAnswers { write(slot, HTTPResponse.continueBytes) }
+                if openAnswers == 0 { write(slot, HTTPResponse.continueBytes) }
             case .request(let request): take(request, slot)
             case .refused(let refusal):
                 guard let place = backends[slot]?.open(keepAlive: false, isHead: false) else { return }
@@ -51,6 +55,8 @@ extension Shard {
         let keepAlive = request.keepAlive && !isDraining
         guard let place = backends[slot]?.open(keepAlive: keepAlive, isHead: request.method == .head) else { return }
         if !keepAlive { backends[slot]?.closesWhenAnswered = true }
+        // What of the next one is here already begins now.
+        backends[slot]?.requestSince = nil
         let origin = APIOrigin(shard: index, connection: connections.token(of: slot), slot: place)
         route(request, origin)
     }
@@ -71,12 +77,18 @@ extension Shard {
         while let (bytes, closes) = backends[slot]?.next() {
             write(slot, bytes)
             if closes || (backends[slot]?.closesWhenAnswered == true && backends[slot]?.hasOpenAnswers == false) {
-                connections[slot].isClosing = true
-                arm(connection: slot, at: now + BackendConnection.requestDeadline)
+                closeAfterOutput(slot)
                 return
             }
         }
         noteProgress(slot)
+    }
+
+    /// Nothing more is read; the connection closes when the peer has taken what is written, or its time is over.
+    mutating func closeAfterOutput(_ slot: Int) {
+        connections[slot].isClosing = true
+        markDirty(slot)
+        arm(connection: slot, at: now + BackendConnection.requestDeadline)
     }
 
     /// A request that has begun has its own deadline, which further bytes do not move.

@@ -34,6 +34,7 @@ extension Shard {
             deferred = []
             deferredUntil = .distantFuture
             for (record, effect) in again { append(record, effect) }
+            readAgain()
         }
         if !journal.isEmpty {
             lastTicket &+= 1
@@ -62,6 +63,13 @@ extension Shard {
             for effect in takeUnsynced(ticket) { refused(effect) }
         case .messages(let ticket, let messages): messagesRead(ticket, messages)
         case .device(let cid, let record): deviceLoaded(cid, record)
+        case .readFailed(let ticket, _):
+            guard let read = reads.removeValue(forKey: ticket) else { return }
+            deferredReads.append(read)
+            deferredUntil = min(deferredUntil, now + .seconds(1))
+        case .loadFailed(let cid, _):
+            // Not known is not the same as not there: a device told to register anew would lose its identity.
+            for waiter in loading.removeValue(forKey: cid) ?? [] { turnAway(waiter) }
         case .segmentRetiring(let segment): beginRetirement(of: segment)
         case .segmentRetired(let segment): endRetirement(of: segment)
         }
@@ -95,10 +103,12 @@ extension Shard {
         case .pushTokenChanged(let cid, let token, let connection):
             guard let device = devices.index(of: cid) else { return }
             devices[device].pendingChanges -= 1
+            let old = devices[device].record.token
             devices[device].record.token = token
             markChanged(device, segment: segment)
+            tokenChanged(device, from: old, to: token)
             tell(device: device, .tokenChanged(hasToken: token != nil))
-            if let slot = connections.index(of: connection), connections[slot].device == device {
+            if let slot = connection.flatMap({ connections.index(of: $0) }), connections[slot].device == device {
                 write(slot, .tokenSaved(TokenSavedFrame(environment: token?.environment)))
             }
         case .recordChanged(let cid):
@@ -125,7 +135,7 @@ extension Shard {
             if let device = devices.index(of: cid) { devices[device].pendingChanges -= 1 }
         case .dropRecorded(_, let record), .stubsDueRecorded(_, let record):
             deferred.append((record, effect))
-            deferredUntil = now + .seconds(1)
+            deferredUntil = min(deferredUntil, now + .seconds(1))
         case .apiTokenRevoked(_, _, let origin): fill(origin, .failure(.busy(retryAfterSeconds: 5)))
         }
     }
@@ -136,14 +146,19 @@ extension Shard {
             if let slot = connections.index(of: connection) {
                 tell(handshake: slot, .ownerAnswered(.storeUnavailable))
             }
-        case .push(let order): answer(order, .failure(.busy(retryAfterSeconds: 5)))
+        case .push(let order): giveUp(order, .busy(retryAfterSeconds: 5))
         case .status(let gathering, let cid): gather(gathering, cid, nil)
+        case .tokenLoss(let claim):
+            // Both devices hold the token until the next start, which lets the later one have it.
+            EventLog.write(
+                .warning, "push token not taken from its former device", ["claimedBy": claim.cid.description])
         }
     }
 
     private mutating func registered(_ registration: DeviceRegistration, segment: UInt32) {
         let cid = registration.cid
-        let device = devices.index(of: cid) ?? devices.insert(DeviceEntry(record: DeviceRecord(registration: registration)))
+        let device =
+            devices.index(of: cid) ?? devices.insert(DeviceEntry(record: DeviceRecord(registration: registration)))
         markChanged(device, segment: segment)
         let waiters = loading.removeValue(forKey: cid) ?? []
         serve(waiters, cid, device)

@@ -12,6 +12,10 @@ struct ShardRecovery: Sendable {
     var devices: [RecoveredDevice] = []
     var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)] = []
     var revokedTokens: [(digest: [UInt8], expiresAt: Instant, segment: UInt32)] = []
+    /// By token digest.
+    var tokenHolders: [UInt64: CID] = [:]
+    /// Devices of this shard whose token a later device holds.
+    var tokenLosses: [(claim: TokenClaim, holder: CID)] = []
     var highest: [Seq]
     var firstSegment: UInt32
 
@@ -33,6 +37,21 @@ struct ShardRecovery: Sendable {
                 ($0.digest, $0.expiresAt, shard == 0 ? $0.segment : 0)
             }
         }
+        var holders: [UInt64: TokenHolder] = [:]
+        for holder in recovery.tokenHolders {
+            let digest = holder.token.digest(app: holder.app)
+            guard let other = holders[digest], other.app == holder.app, other.token == holder.token else {
+                holders[digest] = holder
+                continue
+            }
+            let (winner, loser) = other.seenAt <= holder.seenAt ? (holder, other) : (other, holder)
+            holders[digest] = winner
+            let claim = TokenClaim(app: winner.app, token: winner.token, cid: winner.cid)
+            parts[Partition(of: loser.cid).owner(among: shards)].tokenLosses.append((claim, loser.cid))
+        }
+        for (digest, holder) in holders {
+            parts[Int(digest % UInt64(shards))].tokenHolders[digest] = holder.cid
+        }
         return parts
     }
 }
@@ -48,12 +67,14 @@ extension Shard {
                 counters.keptMessages += 1
             }
             devices[device].machine.finishRestoring(now: now, policy: policy)
-            arm(device: device, at: devices[device].machine.deadline ?? now + policy.reattachGrace)
+            tell(device: device, .timePassed)
         }
         for request in recovery.requests {
             requests.settle(
                 request.key, request.answer, acceptedAt: request.answer.acceptedAt, segment: request.segment)
         }
+        tokenHolders = recovery.tokenHolders
+        for (claim, holder) in recovery.tokenLosses { loseToken(claim, holder: holder) }
         for token in recovery.revokedTokens {
             revokedTokens[token.digest] = RevokedToken(expiresAt: token.expiresAt, segment: token.segment)
         }

@@ -40,7 +40,7 @@ extension Shard {
         retirement?.cursor = end
         let isLast = end >= devices.endIndex
         if isLast {
-            remains.requests = requests.entries(upTo: current.segment)
+            remains.requests = requests.takeEntries(upTo: current.segment)
             remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
             retirement?.isTold = true
         }
@@ -49,10 +49,12 @@ extension Shard {
     }
 
     private mutating func takeRevokedTokens(upTo segment: UInt32) -> [(digest: [UInt8], expiresAt: Instant)] {
+        // An expired token is refused without this list.
+        let time = now
+        revokedTokens = revokedTokens.filter { $0.value.expiresAt > time }
         let going = revokedTokens.filter { $0.value.segment != 0 && $0.value.segment <= segment }
         for digest in going.keys { revokedTokens[digest]?.segment = 0 }
-        let time = now
-        return going.compactMap { $0.value.expiresAt > time ? (digest: $0.key, expiresAt: $0.value.expiresAt) : nil }
+        return going.map { (digest: $0.key, expiresAt: $0.value.expiresAt) }
     }
 
     private mutating func gather(_ device: Int, of segment: UInt32, into remains: inout SegmentRemains) {

@@ -108,7 +108,9 @@ extension Shard {
 
     /// The device's older connection, in the foreground or the background, goes before the newer is told anything.
     mutating func takeOverConnection(of device: Int, by slot: Int) {
-        guard let older = devices[device].connection.flatMap({ connections.index(of: $0) }), older != slot else { return }
+        guard let older = devices[device].connection.flatMap({ connections.index(of: $0) }), older != slot else {
+            return
+        }
         if connections[older].session.state == .foreground { counters.sessions -= 1 }
         tell(session: older, .takenOver)
         connections[older].device = -1

@@ -41,12 +41,18 @@ struct Shard: ~Copyable {
     var stubsInFlight = 0
     /// Records that the store refused and that must not be lost, with the time of the next try.
     var deferred: [(record: Record, effect: CommitEffect)] = []
+    /// Reads that the disk failed, to be asked for again at the same time.
+    var deferredReads: [PendingRead] = []
     var deferredUntil = Instant.distantFuture
     var forgotten: [(cid: CID, seq: Seq)] = []
-    var requests: IdempotencyWindow<RequestAnswer>
+    var requests: IdempotencyWindow
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
+    /// Who holds the push tokens whose place is here, by digest.
+    var tokenHolders: [UInt64: CID] = [:]
+    /// Tokens that were found good, revoked ones among them, so that a proof is checked once and not at each request.
+    var provenTokens: [String: (app: AppID, expiresAt: Instant)] = [:]
     var retirement: Retirement?
     /// Segments up to this one are in the tables.
     var retiredSegment: UInt32
@@ -54,7 +60,7 @@ struct Shard: ~Copyable {
     /// Highest `seq` given out in each partition.
     var sequences: [Seq]
     var lastSession: UInt64
-    var random: SystemRandomNumberGenerator
+    var random = RandomPool()
 
     // Per tick.
     var dirty: [Int32] = []
@@ -66,11 +72,14 @@ struct Shard: ~Copyable {
     /// Messages of one device whose content is at hand, in order of `seq`: just accepted, or just read.
     var atHand: [AcceptedMessage] = []
     var atHandCursor = 0
+    /// The shard that takes the next backend that comes in here.
+    var nextBackendShard: Int
     let readBuffer: UnsafeMutableRawBufferPointer
     let parser: APIRequestParser
 
     var counters = ShardSnapshot()
     var isDraining = false
+    var isQuiet = false
     var drainEnds = Instant.distantFuture
     var spareDescriptor: Int32
 
@@ -84,6 +93,7 @@ struct Shard: ~Copyable {
         try poller.addShared(environment.deviceListener, token: PollToken.deviceListener)
         try poller.addShared(environment.httpListener, token: PollToken.httpListener)
         self.index = index
+        nextBackendShard = index
         self.environment = environment
         self.mailbox = mailbox
         now = environment.clock.now
@@ -95,7 +105,6 @@ struct Shard: ~Copyable {
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
-        random = SystemRandomNumberGenerator()
         lastSession = UInt64.random(in: 1...UInt64(UInt32.max), using: &random) << 16
         mail = Array(repeating: [], count: environment.configuration.shards)
         readBuffer = .allocate(byteCount: Self.readBufferBytes, alignment: 64)
@@ -118,16 +127,21 @@ struct Shard: ~Copyable {
                 handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
             }
             advanceTimers()
-            continueRetirement()
             submitJournal()
+            // After the journal: what a device's row counts must have been asked to be appended before it.
+            continueRetirement()
             flushDirty()
             postMail()
-            if isDraining && isDrained { break }
+            if isDraining && isDrained() { break }
         }
         closeAll()
     }
 
-    private var hasMoreToDo: Bool { retirement != nil }
+    /// What the end of a tick left over; no event would wake the loop for it.
+    private var hasMoreToDo: Bool {
+        if let retirement, !retirement.isTold { return true }
+        return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
+    }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
@@ -163,11 +177,15 @@ struct Shard: ~Copyable {
         switch message {
         case .store(let events): for event in events { handle(event) }
         case .handOver(let handOver): receive(handOver)
+        case .backend(let transport, let peer): admit(transport, peer, .http)
         case .order(let order): take(order)
         case .reply(let reply): deliver(reply)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
         case .apiTokenRevoked(let digest, let expiresAt):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
+        case .tokenClaimed(let claim): take(claim)
+        case .tokenGivenUp(let claim): giveUp(claim)
+        case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)
         case .snapshot(let tell): tell(snapshot())
         case .drain: beginDrain()
         }
@@ -224,12 +242,20 @@ struct Shard: ~Copyable {
         closeDevicesForStop()
     }
 
-    /// Everything accepted is on disk and answered, and what was to be sent had its chance.
-    private var isDrained: Bool {
+    /// Everything accepted is on disk and answered, what was to be sent had its chance, and no other shard has a question.
+    private mutating func isDrained() -> Bool {
         if now >= drainEnds { return true }
-        return unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
-            && stubsInFlight == 0
-            && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+        guard
+            unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
+                && stubsInFlight == 0
+                && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+        else { return false }
+        if !isQuiet {
+            // Calls that come in from now on are refused where they come in.
+            isQuiet = true
+            environment.quietShards.enter()
+        }
+        return environment.quietShards.isAll(of: environment.shards)
     }
 
     func snapshot() -> ShardSnapshot {
@@ -262,6 +288,7 @@ struct ShardEnvironment: Sendable {
     /// Of the whole gateway.
     let connectionLimit: Int
     let census: ConnectionCensus
+    let quietShards = QuietShards()
 
     var shards: Int { mailboxes.count }
 

@@ -12,13 +12,30 @@ enum ShardMessage: Sendable {
     case store([StoreEvent])
     /// A connection whose device this shard owns.
     case handOver(HandOver)
+    /// A backend's connection that another shard has accepted and counted.
+    case backend(Transport, SocketAddress)
     case order(APIOrder)
     case reply(ShardReply)
     case stubAnswered(CID, StubPlan, StubAnswer)
     case apiTokenRevoked(digest: [UInt8], expiresAt: Instant)
+    /// A device's record names this token now: to the shard that keeps the token's place.
+    case tokenClaimed(TokenClaim)
+    /// A device names it no more.
+    case tokenGivenUp(TokenClaim)
+    /// Another device has claimed the token: to the owner of the one that had it, `holder`.
+    case tokenLost(TokenClaim, holder: CID)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain
+}
+
+/// A device and the push token that its record names.
+struct TokenClaim: Sendable {
+    let app: AppID
+    let token: PushToken
+    let cid: CID
+
+    var digest: UInt64 { token.digest(app: app) }
 }
 
 /// A connection on its way from the shard that accepted it to the one that owns its device. The descriptor goes along.

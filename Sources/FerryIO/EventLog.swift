@@ -38,9 +38,9 @@ package enum EventLog {
     private static func quoted(_ value: String) -> String {
         let isPlain = !value.isEmpty && value.utf8.allSatisfy { $0 > 32 && $0 < 127 && $0 != 34 && $0 != 61 }
         if isPlain { return value }
-        var bytes: [UInt8] = []
-        JSONText.appendQuoted(value.utf8, to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
+        var writer = JSONWriter()
+        writer.string(value)
+        return writer.text
     }
 
     /// UTC, to the millisecond.

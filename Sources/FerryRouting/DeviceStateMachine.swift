@@ -1,55 +1,5 @@
 package import FerryCore
 
-/// What happened to a device, told to its `DeviceStateMachine`.
-package enum DeviceEvent: Hashable, Sendable {
-    /// A message is on disk. Its `seq` is above all earlier ones of the device.
-    case messageSynced(KeptMessage)
-    /// A session began. `lastSeq` is what its client has handed to the app, nil where that number does not count here.
-    /// `continues`: on the connection of the session before it.
-    case attached(SessionID, lastSeq: Seq?, window: Int32, windowBytes: Int32, continues: Bool)
-    case detached(SessionID, SessionEnd)
-    case acknowledged(Seq)
-    /// The next entry in order went to the session's connection.
-    case sent(Seq)
-    /// The record of a dropped message is on disk.
-    case dropSynced
-    /// The record that stubs are due is on disk.
-    case dueSynced
-    /// The wake-up channel answered for the default stub, or for one message's own alert.
-    case stubAnswered(StubPlan)
-    case tokenChanged(hasToken: Bool)
-    /// The store cannot give this message any more.
-    case unreadable(Seq)
-    case timePassed
-}
-
-/// A wake-up to be asked for.
-package enum StubPlan: Hashable, Sendable {
-    /// The default text, for all messages up to `upTo`; expires when the latest of them does.
-    case standard(upTo: Seq, badge: Int, expiresAt: Instant)
-    /// The message's own alert.
-    case own(KeptMessage)
-}
-
-/// What the driver must do, in order.
-package enum DeviceAction: Hashable, Sendable {
-    /// Journal that everything up to here is acknowledged.
-    case recordAcknowledged(Seq)
-    /// The message has reached this terminal state. Journal it unless it was delivered; count it; forget its table row.
-    case end(KeptMessage, DeliveryState)
-    /// Journal that stubs are due up to here; answer with `.dueSynced`.
-    case recordStubsDue(upTo: Seq)
-    /// Journal that no stub can be sent for what is kept up to here.
-    case recordNoToken(upTo: Seq)
-    case requestStub(StubPlan)
-    /// Close the older session's connection.
-    case takeOver(SessionID)
-    /// There may be something to send: see `next`.
-    case transmit
-    /// The peer acknowledged what it was never sent: close its connection.
-    case refuseAck
-}
-
 /// The owner's view of one device: is it there, what is kept for it, what is on its way, is its owner to be woken.
 ///
 /// It promises:
@@ -65,22 +15,22 @@ package struct DeviceStateMachine: Hashable, Sendable {
     /// Shared by all devices; passed in at each event so that it costs no memory here.
     package typealias Policy = DeliveryPolicy
 
-    package private(set) var presence = Presence.offline
-    package private(set) var log = MessageLog()
+    package internal(set) var presence = Presence.offline
+    package internal(set) var log = MessageLog()
     /// What was dropped and is not acknowledged past, by place in the stream. Only the last can still grow, and only until it
     /// is sent; so there are at most one more than a window has entries.
-    private var gaps: [Gap]
-    package private(set) var window: AckWindow
-    package private(set) var hasToken: Bool
+    var gaps: [Gap]
+    package internal(set) var window: AckWindow
+    package internal(set) var hasToken: Bool
     /// Drops in `gaps` whose records are not on disk yet; until then no gap may be told (P1).
-    private var unsyncedDrops: UInt32 = 0
+    var unsyncedDrops: UInt32 = 0
     /// The record that stubs are due is not on disk yet; until then none is asked for (P1).
-    private var unsyncedDue: UInt32 = 0
-    private var defaultStub = DefaultStub.idle
+    var unsyncedDue: UInt32 = 0
+    var defaultStub = DefaultStub.idle
     /// No message expires before this; exact after each look at all of them.
-    private var earliestExpiry = Instant.distantFuture
+    var earliestExpiry = Instant.distantFuture
 
-    private enum DefaultStub: Hashable, Sendable, BitwiseCopyable {
+    enum DefaultStub: Hashable, Sendable, BitwiseCopyable {
         case idle
         case inFlight
         case coolingDown(until: Instant)
@@ -173,7 +123,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
     /// Whether the message is kept and has not ended.
     package func isKept(_ seq: Seq) -> Bool { position(of: seq) != nil }
 
-    private func position(of seq: Seq) -> Int? {
+    func position(of seq: Seq) -> Int? {
         guard seq > .zero else { return nil }
         let index = log.firstIndex(after: Seq(seq.rawValue - 1))
         return index < log.count && log[index].seq == seq ? index : nil
@@ -184,139 +134,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
         presence == .offline && log.isEmpty && unsyncedDrops == 0 && unsyncedDue == 0 && defaultStub == .idle
     }
 
-    // MARK: - Sending
-
-    /// What stands next in the stream.
-    package enum Entry: Hashable, Sendable {
-        case message(KeptMessage)
-        case gap(Gap)
-    }
-
-    /// The next entry that may go to the session now; nil when there is none, no session, or no room in the window, and when
-    /// it has expired and `.timePassed` is late.
-    package func next(now: Instant) -> Entry? {
-        let entry = next(after: window.sent, ahead: 0, aheadBytes: 0)
-        if case .message(let message)? = entry, !message.isLiveOnly, message.expiresAt <= now { return nil }
-        return entry
-    }
-
-    /// The messages that follow, for one read of the store: at most `count`, at most `bytes` after the first, none behind an
-    /// untold gap, and only what the window has room for.
-    package func upcoming(count: Int, bytes: Int) -> [KeptMessage] {
-        var found: [KeptMessage] = []
-        var cursor = window.sent
-        var total = 0
-        while found.count < count,
-            case .message(let message)? = next(after: cursor, ahead: found.count, aheadBytes: total)
-        {
-            if !found.isEmpty && total + Int(message.payloadBytes) > bytes { break }
-            found.append(message)
-            total += Int(message.payloadBytes)
-            cursor = message.seq
-        }
-        return found
-    }
-
-    private func next(after seq: Seq, ahead: Int, aheadBytes: Int) -> Entry? {
-        guard case .attached = presence else { return nil }
-        let index = log.firstIndex(after: seq)
-        let message = index < log.count ? log[index] : nil
-        let bytes = message?.payloadBytes ?? 0
-        if Int(window.inFlight) + ahead > 0 {
-            guard Int(window.inFlight) + ahead < Int(window.messageLimit) else { return nil }
-            guard Int(window.inFlightBytes) + aheadBytes + Int(bytes) <= Int(window.byteLimit) else { return nil }
-        }
-        if let gap = gaps.first(where: { $0.upTo > seq }), message.map({ gap.upTo < $0.seq }) ?? true {
-            return unsyncedDrops == 0 ? .gap(gap) : nil
-        }
-        return message.map { .message($0) }
-    }
-
-    private mutating func didSend(_ seq: Seq) {
-        guard case .attached = presence else { return }
-        if gaps.contains(where: { $0.upTo == seq }) {
-            window.didSend(seq, bytes: 0)
-            return
-        }
-        let index = log.firstIndex(after: window.sent)
-        guard index < log.count, log[index].seq == seq else { return }
-        window.didSend(seq, bytes: log[index].payloadBytes)
-    }
-
-    // MARK: - Keeping
-
-    private mutating func keep(
-        _ message: KeptMessage, now: Instant, policy: Policy, actions: inout [DeviceAction]
-    ) {
-        var message = message
-        message.wasOffline = !presence.isOnline
-        if case .attached = presence {
-            if message.stub != .notWanted { message.stub = .none }
-        } else if message.isLiveOnly {
-            endLiveOnly(message, actions: &actions)
-            return
-        }
-        log.append(message)
-        if !message.isLiveOnly { earliestExpiry = min(earliestExpiry, message.expiresAt) }
-        enforceCap(policy, actions: &actions)
-        switch presence {
-        case .attached: actions.append(.transmit)
-        case .grace: break
-        case .offline:
-            switch message.stub {
-            case .none, .noToken: markDue(actions: &actions)
-            case .due, .requested, .settled, .notWanted: break
-            }
-            // While a default stub is out or cooling down, only an own alert has something to ask for.
-            if message.hasOwnAlert || defaultStub == .idle { requestDueStubs(now: now, actions: &actions) }
-        }
-    }
-
-    /// Live only and no live session: over at once; its own alert, if it has one, goes out for the moment.
-    private mutating func endLiveOnly(_ message: KeptMessage, actions: inout [DeviceAction]) {
-        if message.hasOwnAlert && hasToken && message.stub != .settled { actions.append(.requestStub(.own(message))) }
-        actions.append(.end(message, .expired))
-    }
-
-    private mutating func enforceCap(_ policy: Policy, actions: inout [DeviceAction]) {
-        while log.count > max(1, policy.messageCap) || (log.bytes > policy.byteCap && log.count > 1) {
-            let oldestUnsent = firstDroppable
-            // The newest stays: what was just accepted is not what the cap is there to drop.
-            guard oldestUnsent < log.count - 1 else { return }
-            drop(at: oldestUnsent, .overflowed, actions: &actions)
-        }
-    }
-
-    /// The first message that is not in flight in a live session.
-    private var firstDroppable: Int {
-        guard case .attached = presence else { return 0 }
-        return log.firstIndex(after: window.sent)
-    }
-
-    private mutating func drop(at index: Int, _ state: DeliveryState, actions: inout [DeviceAction]) {
-        let message = log.remove(at: index)
-        actions.append(.end(message, state))
-        guard !message.isLiveOnly else { return }
-        // What is on its way keeps its count, so that no session is told of one drop twice.
-        if let last = gaps.last, last.upTo > window.sent || last.upTo > message.seq {
-            gaps[gaps.count - 1].add(message.seq, state)
-        } else {
-            var gap = Gap(upTo: message.seq)
-            gap.add(message.seq, state)
-            gaps.append(gap)
-        }
-        unsyncedDrops = unsyncedDrops == .max ? .max : unsyncedDrops + 1
-    }
-
-    private mutating func giveUp(_ seq: Seq, actions: inout [DeviceAction]) {
-        guard let index = position(of: seq), index >= firstDroppable else { return }
-        actions.append(.end(log.remove(at: index), .failed))
-        if case .attached = presence { actions.append(.transmit) }
-    }
-
     // MARK: - Presence
 
-    private mutating func attach(
+    mutating func attach(
         _ session: SessionID, lastSeq: Seq?, limit: Int32, bytes: Int32, bound: Seq, now: Instant,
         actions: inout [DeviceAction]
     ) {
@@ -332,7 +152,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         actions.append(.transmit)
     }
 
-    private mutating func detach(
+    mutating func detach(
         _ session: SessionID, _ end: SessionEnd, now: Instant, policy: Policy, actions: inout [DeviceAction]
     ) {
         guard presence == .attached(session) else { return }
@@ -351,7 +171,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
     }
 
     /// Live-only messages end with their session, or with the restart that it did not outlive.
-    private mutating func endLiveOnly(actions: inout [DeviceAction]) {
+    mutating func endLiveOnly(actions: inout [DeviceAction]) {
         var index = 0
         while index < log.count {
             if log[index].isLiveOnly {
@@ -363,13 +183,13 @@ package struct DeviceStateMachine: Hashable, Sendable {
     }
 
     /// The send cursor goes back to the ack cursor.
-    private mutating func rewind() {
+    mutating func rewind() {
         window = AckWindow(
             messageLimit: window.messageLimit, byteLimit: window.byteLimit, acknowledged: window.acknowledged)
         findEarliestExpiry()
     }
 
-    private mutating func becomeOffline(now: Instant, actions: inout [DeviceAction]) {
+    mutating func becomeOffline(now: Instant, actions: inout [DeviceAction]) {
         presence = .offline
         for index in 0..<log.count { log[index].wasOffline = true }
         findEarliestExpiry()
@@ -378,37 +198,11 @@ package struct DeviceStateMachine: Hashable, Sendable {
         requestDueStubs(now: now, actions: &actions)
     }
 
-    // MARK: - Acknowledgement
-
-    private mutating func acknowledge(_ seq: Seq, actions: inout [DeviceAction]) {
-        switch window.verdict(on: seq) {
-        case .fresh:
-            settleAcknowledged(seq, actions: &actions)
-            if case .attached = presence { actions.append(.transmit) }
-        case .stale: break
-        case .beyondSent:
-            // Without a session this machine may have been made anew since the entry was sent; the next login says the same.
-            if case .attached = presence { actions.append(.refuseAck) }
-        }
-    }
-
-    private mutating func settleAcknowledged(_ seq: Seq, actions: inout [DeviceAction]) {
-        guard seq > window.acknowledged else { return }
-        while let gap = gaps.first, gap.upTo <= seq {
-            if gap.upTo <= window.sent { window.release(bytes: 0) }
-            gaps.removeFirst()
-        }
-        while let first = log.first, first.seq <= seq, let message = log.removeFirst() {
-            if message.seq <= window.sent { window.release(bytes: message.payloadBytes) }
-            actions.append(.end(message, .delivered))
-        }
-        window.didAcknowledge(seq)
-        actions.append(.recordAcknowledged(seq))
-    }
-
     // MARK: - Time
 
-    private mutating func timePassed(now: Instant, policy: Policy, actions: inout [DeviceAction]) {
+    mutating func timePassed(now: Instant, policy: Policy, actions: inout [DeviceAction]) {
+        // More than the cap can only be there after a restart, when drops were on their way to the disk.
+        enforceCap(policy, actions: &actions)
         expire(now: now, actions: &actions)
         if case .grace(let until) = presence, until <= now { becomeOffline(now: now, actions: &actions) }
         if case .coolingDown(let until) = defaultStub, until <= now {
@@ -417,7 +211,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         }
     }
 
-    private mutating func expire(now: Instant, actions: inout [DeviceAction]) {
+    mutating func expire(now: Instant, actions: inout [DeviceAction]) {
         guard earliestExpiry <= now else { return }
         if case .attached = presence {} else { endLiveOnly(actions: &actions) }
         var index = firstDroppable
@@ -433,75 +227,10 @@ package struct DeviceStateMachine: Hashable, Sendable {
     }
 
     /// What is in flight has no expiry; it gets it back when its session ends.
-    private mutating func findEarliestExpiry() {
+    mutating func findEarliestExpiry() {
         earliestExpiry = .distantFuture
         for index in firstDroppable..<max(firstDroppable, log.count) where !log[index].isLiveOnly {
             earliestExpiry = min(earliestExpiry, log[index].expiresAt)
-        }
-    }
-
-    // MARK: - Stubs
-
-    /// What waits for want of a token is due with the first one.
-    private mutating func changeToken(_ has: Bool, now: Instant, actions: inout [DeviceAction]) {
-        let hadToken = hasToken
-        hasToken = has
-        guard has, !hadToken, presence == .offline else { return }
-        markDue(actions: &actions)
-        requestDueStubs(now: now, actions: &actions)
-    }
-
-    /// Every message that has had no stub gets one due, or the note that there is no token.
-    private mutating func markDue(actions: inout [DeviceAction]) {
-        var last: Seq?
-        for index in 0..<log.count {
-            switch log[index].stub {
-            case .none: log[index].stub = hasToken ? .due : .noToken
-            case .noToken where hasToken: log[index].stub = .due
-            case .due, .requested, .settled, .noToken, .notWanted: continue
-            }
-            last = log[index].seq
-        }
-        guard let last else { return }
-        if hasToken {
-            unsyncedDue = unsyncedDue == .max ? .max : unsyncedDue + 1
-            actions.append(.recordStubsDue(upTo: last))
-        } else {
-            actions.append(.recordNoToken(upTo: last))
-        }
-    }
-
-    private mutating func requestDueStubs(now: Instant, actions: inout [DeviceAction]) {
-        guard presence == .offline, unsyncedDue == 0, hasToken else { return }
-        var standard: (upTo: Seq, expiresAt: Instant)?
-        for index in 0..<log.count where log[index].stub == .due {
-            let message = log[index]
-            if message.hasOwnAlert {
-                log[index].stub = .requested
-                log[index].wasOffline = true
-                actions.append(.requestStub(.own(message)))
-            } else if defaultStub == .idle {
-                log[index].stub = .requested
-                log[index].wasOffline = true
-                standard = (message.seq, max(standard?.expiresAt ?? message.expiresAt, message.expiresAt))
-            }
-        }
-        guard let standard else { return }
-        defaultStub = .inFlight
-        actions.append(
-            .requestStub(.standard(upTo: standard.upTo, badge: log.count, expiresAt: standard.expiresAt)))
-    }
-
-    private mutating func stubAnswered(_ plan: StubPlan, now: Instant, policy: Policy) {
-        switch plan {
-        case .own(let message):
-            if let index = position(of: message.seq) { log[index].stub = .settled }
-        case .standard(let upTo, _, _):
-            for index in 0..<log.firstIndex(after: upTo)
-            where log[index].stub == .requested && !log[index].hasOwnAlert {
-                log[index].stub = .settled
-            }
-            defaultStub = .coolingDown(until: now + policy.stubCooldown)
         }
     }
 }

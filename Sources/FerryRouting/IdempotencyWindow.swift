@@ -2,13 +2,13 @@ package import FerryCore
 
 /// The first answers to request ids, for a window of time and a budget of memory, so that a repeat finds what the first try
 /// got. Kept in order of acceptance: the oldest leave first, and what one journal segment holds lies together.
-package struct IdempotencyWindow<Answer: Sendable>: Sendable {
+package struct IdempotencyWindow: Sendable {
     /// What a request id means at this moment.
     package enum Finding {
         case unknown
         /// The first try is on its way to the disk.
         case inFlight(content: Identifier128)
-        case answered(Answer)
+        case answered(RequestAnswer)
     }
 
     private struct Row {
@@ -19,7 +19,7 @@ package struct IdempotencyWindow<Answer: Sendable>: Sendable {
 
     private enum Slot {
         case inFlight(content: Identifier128)
-        case answered(Answer)
+        case answered(RequestAnswer)
     }
 
     /// What one answered request takes, rows and hash table together, as measured.
@@ -60,7 +60,7 @@ package struct IdempotencyWindow<Answer: Sendable>: Sendable {
     }
 
     /// The first try is on disk, in `segment` (0: in the tables).
-    package mutating func settle(_ key: Identifier128, _ answer: Answer, acceptedAt: Instant, segment: UInt32) {
+    package mutating func settle(_ key: Identifier128, _ answer: RequestAnswer, acceptedAt: Instant, segment: UInt32) {
         slots[key] = .answered(answer)
         rows.append(Row(key: key, acceptedAt: acceptedAt, segment: segment))
         if count > capacity {
@@ -77,12 +77,14 @@ package struct IdempotencyWindow<Answer: Sendable>: Sendable {
         }
     }
 
-    /// What lies in segments up to `segment` and not in the tables, in order.
-    package func entries(upTo segment: UInt32) -> [(key: Identifier128, answer: Answer)] {
-        var found: [(key: Identifier128, answer: Answer)] = []
-        for row in rows[head...] where row.segment != 0 {
-            guard row.segment <= segment else { break }
-            if case .answered(let answer)? = slots[row.key] { found.append((row.key, answer)) }
+    /// What lies in segments up to `segment` and not in the tables, in order. It counts as in the tables from then on, so
+    /// that no answer is written at more than one retirement.
+    package mutating func takeEntries(upTo segment: UInt32) -> [(key: Identifier128, answer: RequestAnswer)] {
+        var found: [(key: Identifier128, answer: RequestAnswer)] = []
+        for index in head..<rows.count where rows[index].segment != 0 {
+            guard rows[index].segment <= segment else { break }
+            rows[index].segment = 0
+            if case .answered(let answer)? = slots[rows[index].key] { found.append((rows[index].key, answer)) }
         }
         return found
     }

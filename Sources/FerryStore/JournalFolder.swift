@@ -14,17 +14,24 @@ struct JournalFolder {
 
     let disk: any Disk
     let salt: UInt64
+    private static let mostSegments: UInt32 = 1 << 20
 
     /// Every segment from `first` to the last that has a file. Removes what is older: its rows are in the tables, and only
     /// a crash came before its removal.
     func find(from first: UInt32) throws(StoreFailure) -> [Found] {
+        var numbers = Set<UInt32>()
         do throws(SystemError) {
-            var numbers = Set<UInt32>()
             for name in try disk.list() {
                 guard let number = SegmentHeader.segment(fileName: name) else { continue }
                 if number < first { try disk.remove(name) } else { numbers.insert(number) }
             }
-            guard let last = numbers.max() else { return [] }
+        } catch {
+            throw StoreFailure(error)
+        }
+        guard let last = numbers.max() else { return [] }
+        // A name out of all proportion is a stray file, and no reason to look for millions of others.
+        guard last - first < Self.mostSegments else { throw missing(first) }
+        do throws(SystemError) {
             var found: [Found] = []
             for number in first...last {
                 guard numbers.contains(number) else {

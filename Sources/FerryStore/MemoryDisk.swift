@@ -12,6 +12,8 @@ package final class MemoryDisk: Disk {
         package var syncs = 0
         /// So many writes fail after half of their bytes.
         package var writes = 0
+        /// So many reads fail.
+        package var reads = 0
         /// Kernel error number of failing writes and syncs.
         package var code = ErrorNumber.inputOutput
         /// So many syncs succeed before the first fails.
@@ -174,8 +176,14 @@ package final class MemoryDisk: Disk {
             }
         }
 
-        func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
-            disk.state.withLock { $0.files[id]?.read(into: buffer, at: offset) ?? 0 }
+        func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemError) -> Int {
+            try disk.state.withLock { state throws(SystemError) in
+                guard state.faults.reads == 0 else {
+                    state.faults.reads -= 1
+                    throw SystemError("read", state.faults.code)
+                }
+                return state.files[id]?.read(into: buffer, at: offset) ?? 0
+            }
         }
 
         func sync() throws(SystemError) {

@@ -16,6 +16,8 @@ package final class MemoryTables: Tables {
         package var appliesBefore = Int.max
         /// Each change is durable at once, as when the engine flushes by itself at a bad time.
         package var flushesByItself = false
+        /// So many of the next look-ups fail.
+        package var gets = 0
         package init() {}
     }
 
@@ -41,7 +43,15 @@ package final class MemoryTables: Tables {
 
     package func inject(_ faults: Faults) { state.withLock { $0.faults = faults } }
 
-    func get(_ table: Table, _ key: [UInt8]) -> [UInt8]? { state.withLock { $0.rows[table]?[key] } }
+    func get(_ table: Table, _ key: [UInt8]) throws(StoreFailure) -> [UInt8]? {
+        try state.withLock { state throws(StoreFailure) in
+            guard state.faults.gets == 0 else {
+                state.faults.gets -= 1
+                throw StoreFailure(.disk, "The tables cannot be read")
+            }
+            return state.rows[table]?[key]
+        }
+    }
 
     func apply(_ changes: [TableChange]) throws(StoreFailure) {
         try state.withLock { state throws(StoreFailure) in

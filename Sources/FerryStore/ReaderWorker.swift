@@ -40,23 +40,32 @@ struct ReaderWorker {
     private func answer(_ request: StoreRequest) -> StoreEvent? {
         switch request {
         case .read(let ticket, let references):
-            return .messages(ticket: ticket, references.map { message($0) })
+            do throws(StoreFailure) {
+                var messages: [AcceptedMessage?] = []
+                for reference in references { messages.append(try message(reference)) }
+                return .messages(ticket: ticket, messages)
+            } catch {
+                options.report(error)
+                return .readFailed(ticket: ticket, error)
+            }
         case .load(let cid):
             do throws(StoreFailure) {
                 return .device(cid, try DeviceRow.read(cid, from: tables)?.record)
             } catch {
                 options.report(error)
-                return .device(cid, nil)
+                return .loadFailed(cid, error)
             }
         case .append, .forget, .remains:
             return nil
         }
     }
 
-    private func message(_ reference: MessageReference) -> AcceptedMessage? {
+    /// nil for a message that is gone for good. Throws when the disk did not say.
+    private func message(_ reference: MessageReference) throws(StoreFailure) -> AcceptedMessage? {
         do throws(StoreFailure) {
             return try MessageReading.message(reference, files: files, tables: tables)
         } catch {
+            guard error.kind == .corrupted else { throw error }
             options.report(error)
             return nil
         }

@@ -236,7 +236,7 @@ struct Replay {
 
     /// What the gateway starts from. `lastTime` is the journal's.
     mutating func finish(epoch: Epoch, lastTime: Instant) throws(StoreFailure) -> Recovery {
-        try addUntoldGaps()
+        let quietHolders = try readQuietDevices()
         let time = max(lastTime, meta.lastTime)
         var recovery = Recovery(epoch: epoch, lastTime: time, highest: highest, firstSegment: meta.firstSegment)
         index = [:]
@@ -247,6 +247,7 @@ struct Replay {
             recovery.devices.append(device)
             devices[place].kept = []
         }
+        recovery.tokenHolders = quietHolders + devices.compactMap { $0.record.flatMap(TokenHolder.init) }
         let oldest = time + (.zero - requestWindow)
         recovery.requests = requests.filter { $0.answer.acceptedAt >= oldest }
         recovery.revokedTokens = revoked.filter { $0.value.expiresAt > time }
@@ -255,19 +256,25 @@ struct Replay {
         return recovery
     }
 
-    /// Devices that nothing else led to, but whose row holds a gap.
-    private mutating func addUntoldGaps() throws(StoreFailure) {
+    /// Devices that nothing else led to: those whose row holds a gap are taken in; of the others the tokens are answered.
+    private mutating func readQuietDevices() throws(StoreFailure) -> [TokenHolder] {
+        var holders: [TokenHolder] = []
         try tables.scan(.devices) { key, value throws(StoreFailure) in
             guard let row = DeviceRow(key: key, value: value) else {
                 throw StoreFailure(.corrupted, "A row of the devices cannot be read")
             }
-            guard row.record.gap != nil, index[row.record.cid] == nil else { return true }
+            guard index[row.record.cid] == nil else { return true }
+            guard row.record.gap != nil else {
+                if let holder = TokenHolder(row.record) { holders.append(holder) }
+                return true
+            }
             var device = Device(cid: row.record.cid)
             take(row, into: &device)
             index[device.cid] = devices.count
             devices.append(device)
             return true
         }
+        return holders
     }
 
     private func recovered(_ device: Device) -> RecoveredDevice? {

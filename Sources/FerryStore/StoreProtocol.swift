@@ -15,8 +15,12 @@ package struct MessageReference: Equatable, Sendable {
 }
 
 /// A shard's answer to `StoreEvent.segmentRetiring`: all that depends on the segment and on earlier ones.
+///
+/// It tells of the moment at which it is submitted: a device's gap counts exactly the drops whose `settled` records this
+/// shard has asked to append before, answered or not. The store notes that moment with the row, so that a restart counts
+/// no drop twice.
 package struct SegmentRemains: Equatable, Sendable {
-    /// Devices whose row changed in the segment, as they are now.
+    /// Devices whose row changed in the segment (by any record but accepts), as they are now.
     package var devices: [DeviceRecord] = []
     /// Messages of the segment that are still kept.
     package var kept: [MessageReference] = []
@@ -41,9 +45,11 @@ package enum StoreRequest: Sendable {
     /// Appends `records`, encoded by `RecordCodec`, in one piece. Answered, after the sync, by `.committed` or `.refused`
     /// with the same ticket; a shard's appends are answered in the order in which they were asked for.
     case append(ticket: UInt64, records: [UInt8], highest: [(partition: Partition, seq: Seq)])
-    /// Removes table rows of messages that ended, once everything appended before by this shard is synced.
+    /// Removes table rows of messages that ended, once everything appended before by this shard is synced. For messages of
+    /// retired segments, and for those that `.remains` has named; asked for no later than the `.remains` of the segment
+    /// that holds the record of the end.
     case forget([(cid: CID, seq: Seq)])
-    /// Answered by `.messages`, in the same order, nil for what is no longer there.
+    /// Answered by `.messages`, in the same order, nil for what is no longer there (or cannot be read, which is reported).
     case read(ticket: UInt64, [MessageReference])
     /// Answered by `.device`.
     case load(CID)
@@ -59,6 +65,9 @@ package enum StoreEvent: Sendable {
     case refused(ticket: UInt64, StoreFailure)
     case messages(ticket: UInt64, [AcceptedMessage?])
     case device(CID, DeviceRecord?)
+    /// The disk did not let the store look; what was asked for may well be there. Ask again later.
+    case readFailed(ticket: UInt64, StoreFailure)
+    case loadFailed(CID, StoreFailure)
     /// Send `.remains` for this segment, in as many parts as suit the shard. No append of the future lands in it.
     case segmentRetiring(UInt32)
     /// Segments up to this one are gone: what was kept in them is in the tables now.
@@ -107,8 +116,12 @@ package struct Recovery: Sendable {
     package var highest: [Seq]
     /// Devices with kept messages, untold gaps or changes that are in the journal alone.
     package var devices: [RecoveredDevice]
+    /// A key may come twice, with the same answer. Segment 0 stands for the tables.
     package var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)]
     package var revokedTokens: [(digest: [UInt8], expiresAt: Instant, segment: UInt32)]
+    /// Every device with a push token. A token may be there twice when the gateway went down between a device's claim to it
+    /// and the other's loss of it.
+    package var tokenHolders: [TokenHolder]
     /// What is older is in the tables.
     package var firstSegment: UInt32
 
@@ -120,6 +133,23 @@ package struct Recovery: Sendable {
         devices = []
         requests = []
         revokedTokens = []
+        tokenHolders = []
+    }
+}
+
+package struct TokenHolder: Equatable, Sendable {
+    package var app: AppID
+    package var token: PushToken
+    package var cid: CID
+    /// The device's last login: of two holders the later one has the better claim.
+    package var seenAt: Instant
+
+    package init?(_ record: DeviceRecord) {
+        guard let token = record.token else { return nil }
+        self.token = token
+        app = record.app
+        cid = record.cid
+        seenAt = record.seenAt
     }
 }
 

@@ -11,9 +11,12 @@ package struct Bytes32: Hashable, Sendable, BitwiseCopyable, CustomStringConvert
 
     /// nil unless there are exactly 32 bytes.
     package init?(_ bytes: some Collection<UInt8>) {
-        guard bytes.count == 32, let high = Identifier128(bytes: bytes.prefix(16)),
-            let low = Identifier128(bytes: bytes.dropFirst(16))
-        else { return nil }
+        guard bytes.count == 32 else { return nil }
+        // An array and not any collection: its slices lend their storage.
+        let bytes = Array(bytes)
+        guard let high = Identifier128(bytes: bytes[..<16]), let low = Identifier128(bytes: bytes[16...]) else {
+            return nil
+        }
         words = (high, low)
     }
 

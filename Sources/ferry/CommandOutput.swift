@@ -1,3 +1,4 @@
+internal import FerryCore
 internal import Foundation
 
 /// What commands write: results on stdout, one line at a time and at once; sentences about failure on stderr.
@@ -35,31 +36,33 @@ enum CommandOutput {
 
 /// One JSON object with its members in the order given.
 struct JSONLine {
-    private var members: [String] = []
+    private var writer = JSONWriter()
 
-    mutating func set(_ name: String, _ text: String) { members.append("\(Self.quoted(name)):\(Self.quoted(text))") }
-    mutating func set(_ name: String, _ number: UInt64) { members.append("\(Self.quoted(name)):\(number)") }
-    mutating func set(_ name: String, _ truth: Bool) { members.append("\(Self.quoted(name)):\(truth)") }
-    mutating func set(_ name: String, _ object: JSONLine) { members.append("\(Self.quoted(name)):\(object.text)") }
+    init() { writer.beginObject() }
 
-    var text: String { "{" + members.joined(separator: ",") + "}" }
+    mutating func set(_ name: String, _ text: String) {
+        writer.name(name)
+        writer.string(text)
+    }
 
-    /// A JSON string (RFC 8259, section 7).
-    private static func quoted(_ text: String) -> String {
-        var result = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": result += "\\\""
-            case "\\": result += "\\\\"
-            case "\n": result += "\\n"
-            case "\r": result += "\\r"
-            case "\t": result += "\\t"
-            case "\u{0}"..."\u{1f}":
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result + "\""
+    mutating func set(_ name: String, _ number: UInt64) {
+        writer.name(name)
+        writer.raw(Array(String(number).utf8))
+    }
+
+    mutating func set(_ name: String, _ truth: Bool) {
+        writer.name(name)
+        writer.truth(truth)
+    }
+
+    mutating func set(_ name: String, _ object: JSONLine) {
+        writer.name(name)
+        writer.raw(Array(object.text.utf8))
+    }
+
+    var text: String {
+        var whole = writer
+        whole.endObject()
+        return whole.text
     }
 }

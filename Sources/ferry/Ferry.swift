@@ -7,6 +7,7 @@ enum Ferry {
         ("serve", "runs the gateway", { ServeCommand.run($0) }),
         ("listen", "is a device: prints what it gets", { ListenCommand.run($0) }),
         ("push", "pushes one message to one device", { PushCommand.run($0) }),
+        ("bench", "measures a gateway", { BenchCommand.run($0) }),
     ]
 
     static func main() {

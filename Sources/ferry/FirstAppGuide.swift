@@ -12,7 +12,7 @@ enum FirstAppGuide {
         let base = "http://\(http)/v2/\(app.id)"
         return """
 
-            Ferry has made a first app, \(app.id). \(place)
+            \(settings.isFirstAppNew ? "Ferry has made a first app" : "The app of this gateway is"), \(app.id). \(place)
             Devices connect to \(gateway.deviceAddress), backends to http://\(http). Paste these into two other terminals.
 
             Become a device:

@@ -8,7 +8,7 @@ enum PushCommand {
         command: "push",
         summary: "Sends one message to one device over the gateway's HTTP API and prints the API's answer.",
         options: [
-            CommandOption("--http", "URL", help: "the gateway's API, such as http://127.0.0.1:7701", isRequired: true),
+            CommandOption("--http", "URL", help: "the gateway's API, such as http://127.0.0.1:7800", isRequired: true),
             CommandOption("--app", "ID", help: "the app's id", isRequired: true),
             CommandOption("--app-key", "KEY", help: "the app's key", environment: "FERRY_APP_KEY", isRequired: true),
             CommandOption(

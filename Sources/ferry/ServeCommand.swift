@@ -19,11 +19,16 @@ enum ServeCommand {
             CommandOption(
                 "--identity", "FILE", help: "identity key, kept apart from the data; default DIR.identity",
                 environment: "FERRY_IDENTITY"),
-            CommandOption("--device-listen", "HOST:PORT", help: "for devices; default 127.0.0.1:7700, port 0 picks one"),
+            CommandOption(
+                "--device-listen", "HOST:PORT", help: "for devices; default 127.0.0.1:7700, port 0 picks one"),
             CommandOption("--http-listen", "HOST:PORT", help: "for backends; default 127.0.0.1:7800, port 0 picks one"),
-            CommandOption("--apps", "FILE", help: "apps, a JSON array; default DIR.apps.json", environment: "FERRY_APPS"),
+            CommandOption(
+                "--apps", "FILE", help: "apps, a JSON array; default DIR.apps.json", environment: "FERRY_APPS"),
             CommandOption("--store", "embedded|memory", help: "memory keeps nothing; default embedded"),
             CommandOption("--shards", "N", help: "threads; default one per core"),
+            CommandOption(
+                "--accept-loss",
+                help: "opens a damaged data folder with what can be read of it; devices start over in a new epoch"),
             CommandOption(
                 "--insecure-plain", help: "lets listeners without TLS be reached from beyond this machine"),
         ])

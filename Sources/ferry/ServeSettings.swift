@@ -13,8 +13,10 @@ struct SettingsError: Error, CustomStringConvertible {
 /// What `ferry serve` was told: the configuration file, then the options over it.
 struct ServeSettings {
     let configuration: GatewayConfiguration
-    /// The app that was made because there was none.
+    /// The app that was made because there was none: its guide is shown when it is made, and later to whoever starts the
+    /// gateway at a terminal. Never into a log, where secrets would stay.
     let firstApp: App?
+    let isFirstAppNew: Bool
     let appsPath: String?
     let dataPath: String
 
@@ -63,10 +65,12 @@ struct ServeSettings {
             }
             configuration.shards = shards
         }
-        configuration.deviceListen = try Self.address(
-            try setting("--device-listen", "deviceListen"), "--device-listen") ?? configuration.deviceListen
-        configuration.httpListen = try Self.address(
-            try setting("--http-listen", "httpListen"), "--http-listen") ?? configuration.httpListen
+        configuration.deviceListen =
+            try Self.address(
+                try setting("--device-listen", "deviceListen"), "--device-listen") ?? configuration.deviceListen
+        configuration.httpListen =
+            try Self.address(
+                try setting("--http-listen", "httpListen"), "--http-listen") ?? configuration.httpListen
         let isInsecureAllowed = try file.flag("insecurePlain") ?? false
         if !arguments.has("--insecure-plain") && !isInsecureAllowed {
             for (name, address) in [
@@ -77,6 +81,7 @@ struct ServeSettings {
                         + "listen on 127.0.0.1, or add --insecure-plain if the network in between is trusted")
             }
         }
+        configuration.acceptsLoss = arguments.has("--accept-loss")
         configuration.store = isMemory ? .memory : .embedded(folder: dataPath)
         configuration.outboxPath = isMemory ? nil : base + "/outbox.jsonl"
         let apps: AppsFile
@@ -89,7 +94,9 @@ struct ServeSettings {
             appsPath = path
         }
         configuration.apps = AppRegistry(apps.apps)
-        firstApp = apps.isNew ? apps.apps.first : nil
+        isFirstAppNew = apps.isNew
+        let isOwnFile = givenApps == nil && apps.apps.count == 1
+        firstApp = apps.isNew || (isOwnFile && isatty(STDERR_FILENO) == 1) ? apps.apps.first : nil
         self.configuration = configuration
     }
 

@@ -173,4 +173,30 @@ internal import Testing
         try await world.stop()
         #expect(try world.stubs().count == 1)
     }
+
+    /// A phone that was set up anew was woken for the installation before it, too.
+    @Test(arguments: shardCounts)
+    func `a push token belongs to the last device that named it, also after a restart`(shards: Int) async throws {
+        let world = try await World(shards: shards, ["stubCooldownMs": 0])
+        let first = try await RawDevice(world)
+        let former = try await first.register(token: Self.token)
+        try await first.sayBye()
+        let second = try await RawDevice(world)
+        let present = try await second.register(token: Self.token)
+        try await second.sayBye()
+        let backend = try await Backend(world)
+        try await backend.push(present.cid, "to the present one")
+        _ = try await world.stubs(count: 1)
+        try await backend.push(former.cid, "to the former one")
+        try await world.restartAfterKill()
+        let after = try await Backend(world)
+        try await after.waitUntil(former.cid, isOnline: false)
+        try await after.push(former.cid, "to the former one again")
+        try await after.push(present.cid, "to the present one again")
+        let stubs = try await world.stubs(count: 2)
+        try await world.stop()
+        #expect(stubs.allSatisfy { $0.headers["apns-collapse-id"] == "ferry-\(present.cid)" })
+        #expect(try world.stubs().count == 2)
+        #expect(former.cid != present.cid)
+    }
 }

@@ -1,4 +1,5 @@
 private import FerryAPI
+private import FerryCore
 internal import Testing
 
 struct JSONParserTests {

@@ -21,7 +21,7 @@ struct DeviceMatrixTests {
     }
 
     private static func attach(_ session: SessionID, lastSeq: UInt64? = nil) -> DeviceEvent {
-        .attached(session, lastSeq: lastSeq.map(Seq.init), window: 2, windowBytes: 1_000)
+        .attached(session, lastSeq: lastSeq.map(Seq.init), window: 2, windowBytes: 1_000, continues: false)
     }
 
     private static let standard = DeviceEvent.stubAnswered(

@@ -18,6 +18,10 @@ struct DeviceModel: Hashable {
     var messages: [Message] = []
     var presence = Presence.offline
     var acknowledged: Seq
+    /// Highest `seq` sent on the connection.
+    var ackBound: Seq
+    /// The connection of the last session is still there, in the background.
+    var isInBackground = false
     var sent: Seq
     /// Dropped, kept before, and not acknowledged past.
     var missing: Set<Seq> = []
@@ -36,6 +40,7 @@ struct DeviceModel: Hashable {
         self.acknowledged = acknowledged
         self.hasToken = hasToken
         sent = acknowledged
+        ackBound = acknowledged
     }
 
     var kept: [Message] { messages.filter(\.isKept) }
@@ -48,8 +53,10 @@ struct DeviceModel: Hashable {
     mutating func handle(_ event: DeviceEvent, now: Instant, policy: DeliveryPolicy) {
         switch event {
         case .messageSynced(let message): accept(message, policy: policy)
-        case .attached(let session, let lastSeq, let messages, let bytes):
+        case .attached(let session, let lastSeq, let messages, let bytes, let continues):
             if let lastSeq { acknowledge(lastSeq) }
+            if !continues { ackBound = acknowledged }
+            isInBackground = false
             endLiveOnly()
             presence = .attached(session)
             (windowMessages, windowBytes) = (messages, bytes)
@@ -62,19 +69,30 @@ struct DeviceModel: Hashable {
             case .lost:
                 presence = .grace(until: now + policy.reattachGrace)
                 rewind()
+                ackBound = acknowledged
             case .bye:
                 becomeOffline(now)
                 rewind()
-            case .background: becomeOffline(now)
+                ackBound = acknowledged
+            case .background:
+                becomeOffline(now)
+                isInBackground = true
             }
-        case .acknowledged(let seq): if seq <= sent { acknowledge(seq) }
-        case .sent(let seq): sent = max(sent, seq)
+        case .acknowledged(let seq): if seq <= ackBound { acknowledge(seq) }
+        case .sent(let seq):
+            sent = max(sent, seq)
+            ackBound = max(ackBound, seq)
         case .dropSynced: unsyncedDrops -= 1
         case .dueSynced: unsyncedDue -= 1
         case .stubAnswered(let plan):
             if let index = outstanding.firstIndex(of: plan) { outstanding.remove(at: index) }
             if case .standard = plan { coolingUntil = now + policy.stubCooldown }
         case .tokenChanged(let has): hasToken = has
+        case .unreadable(let seq):
+            guard let index = messages.firstIndex(where: { $0.seq == seq && $0.isKept }),
+                !inFlight.contains(messages[index])
+            else { return }
+            messages[index].end = .failed
         case .timePassed:
             expire(now)
             if case .grace(let until) = presence, until <= now { becomeOffline(now) }
@@ -112,6 +130,8 @@ struct DeviceModel: Hashable {
         }
         missing = missing.filter { $0 > seq }
         acknowledged = seq
+        sent = max(sent, seq)
+        ackBound = max(ackBound, seq)
     }
 
     private mutating func endLiveOnly() {

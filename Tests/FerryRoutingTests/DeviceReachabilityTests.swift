@@ -33,7 +33,7 @@ struct DeviceReachabilityTests {
     func `Every reachable state of a device keeps every promise`(_ scenario: DeviceScenario) {
         let search = ReachabilitySearch<DeviceWorld, DeviceWorld.Step>(
             events: { scenario.steps($0) }, step: { (world, step) throws(Violation) in try world.perform(step) })
-        let report = search.run(from: scenario.world, limit: Effort.scaled(8_000))
+        let report = search.run(from: scenario.world, limit: Effort.scaled(5_000))
         #expect(report.violation == nil, "\(report)")
         #expect(report.states > 500)
     }

@@ -61,20 +61,23 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
                     }
                 }
                 for position in positions {
-                    steps.append(
-                        .event(
-                            .attached(
-                                SessionID(rawValue: session), lastSeq: position, window: window,
-                                windowBytes: windowBytes)))
+                    for continues in model.isInBackground ? [false, true] : [false] {
+                        steps.append(
+                            .event(
+                                .attached(
+                                    SessionID(rawValue: session), lastSeq: position, window: window,
+                                    windowBytes: windowBytes, continues: continues)))
+                    }
                 }
             }
             for end in ends { steps.append(.event(.detached(SessionID(rawValue: session), end))) }
         }
         if acknowledges {
-            for seq in model.acknowledged.rawValue...(model.sent.rawValue + 1) {
+            for seq in model.acknowledged.rawValue...(model.ackBound.rawValue + 1) {
                 steps.append(.event(.acknowledged(Seq(seq))))
             }
         }
+        if let first = model.kept.first, acknowledges { steps.append(.event(.unreadable(first.seq))) }
         if model.unsyncedDrops > 0 { steps.append(.event(.dropSynced)) }
         if model.unsyncedDue > 0 { steps.append(.event(.dueSynced)) }
         steps += model.outstanding.map { .event(.stubAnswered($0)) }

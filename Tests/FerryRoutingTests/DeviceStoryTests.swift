@@ -27,8 +27,11 @@ struct DeviceStoryTests {
             tell(.messageSynced(sort.message(seq: seq, now: now, bytes: 10, stub: stub)))
         }
 
-        mutating func attach(_ session: UInt64 = 1, lastSeq: UInt64? = nil) {
-            tell(.attached(SessionID(rawValue: session), lastSeq: lastSeq.map(Seq.init), window: 8, windowBytes: 1_000))
+        mutating func attach(_ session: UInt64 = 1, lastSeq: UInt64? = nil, continues: Bool = false) {
+            tell(
+                .attached(
+                    SessionID(rawValue: session), lastSeq: lastSeq.map(Seq.init), window: 8, windowBytes: 1_000,
+                    continues: continues))
         }
 
         mutating func transmit() {
@@ -52,6 +55,36 @@ struct DeviceStoryTests {
         #expect(device.actions == [.recordStubsDue(upTo: Seq(1))])
         device.tell(.dueSynced)
         #expect(device.stubs.count == 1)
+    }
+
+    /// A push crossed the words background and foreground; its ack, of a number that the new session had not sent again yet,
+    /// closed a client that did nothing wrong.
+    @Test func `An ack may name what an earlier session of the same connection was sent`() {
+        var device = Device()
+        device.attach()
+        device.accept(1)
+        device.transmit()
+        device.tell(.detached(SessionID(rawValue: 1), .background))
+        device.attach(2, continues: true)
+        device.tell(.acknowledged(Seq(1)))
+        #expect(device.ends == [.delivered])
+        device.accept(2)
+        device.transmit()
+        device.attach(3)
+        device.tell(.acknowledged(Seq(2)))
+        #expect(device.actions.contains(.refuseAck))
+    }
+
+    /// A message that the store could not read held up all behind it.
+    @Test func `A message that cannot be read fails alone`() {
+        var device = Device()
+        device.accept(1)
+        device.accept(2)
+        device.attach()
+        device.tell(.unreadable(Seq(1)))
+        #expect(device.ends == [.failed])
+        device.transmit()
+        #expect(device.machine.window.sent == Seq(2))
     }
 
     /// A token that went and came again while a stub was due left it unasked for.

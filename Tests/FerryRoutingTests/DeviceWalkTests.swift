@@ -5,7 +5,7 @@ internal import Testing
 
 /// Long lives of one device, decided by a seed: more messages, wider windows and more sessions than a search can hold.
 struct DeviceWalkTests {
-    @Test(arguments: Effort.seeds(40))
+    @Test(arguments: Effort.seeds(20))
     func `A device keeps every promise through a long life`(_ seed: UInt64) {
         var random = SplitMix(seed: seed)
         let scenario = DeviceScenario(
@@ -45,6 +45,7 @@ struct DeviceWalkTests {
         case .event(.stubAnswered): 9
         case .event(.tokenChanged): 10
         case .event(.timePassed): 11
+        case .event(.unreadable): 12
         }
     }
 }

@@ -54,7 +54,8 @@ struct DeviceWorld: Hashable {
 
     private mutating func handle(_ event: DeviceEvent) throws(Violation) {
         let before = model
-        let beyond = if case .acknowledged(let seq) = event { before.isAttached && seq > before.sent } else { false }
+        let beyond =
+            if case .acknowledged(let seq) = event { before.isAttached && seq > before.ackBound } else { false }
         var actions: [DeviceAction] = []
         machine.handle(event, now: now, policy: policy, actions: &actions)
         model.handle(event, now: now, policy: policy)
@@ -73,7 +74,7 @@ struct DeviceWorld: Hashable {
 
     private func checkTakeover(_ event: DeviceEvent, before: DeviceModel, actions: [DeviceAction]) throws(Violation) {
         var expected: [DeviceAction] = []
-        if case .attached(let newer, _, _, _) = event, case .attached(let older) = before.presence, older != newer {
+        if case .attached(let newer, _, _, _, _) = event, case .attached(let older) = before.presence, older != newer {
             expected = [.takeOver(older)]
         }
         let told = actions.filter { if case .takeOver = $0 { true } else { false } }

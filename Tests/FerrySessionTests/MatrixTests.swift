@@ -116,7 +116,6 @@ struct MatrixTests {
         ("background", .zero, .backgroundReceived),
         ("foreground", .zero, .foregroundReceived(lastSeq: Seq(4))),
         ("bye", .zero, .byeReceived),
-        ("token", .zero, .tokenReceived),
         ("unexpected frame", .zero, .unexpectedFrameReceived),
         ("entry sent", .zero, .entrySent),
         ("output blocked", .seconds(1), .outputBlocked(true)),
@@ -140,7 +139,6 @@ struct MatrixTests {
         switch action {
         case .sendPing: "ping"
         case .sendPong: "pong"
-        case .saveToken: "save token"
         case .startSession(let lastSeq): "start session, has \(lastSeq)"
         case .endSession(let ending): "end session \(ending)"
         case .close(let reason): "close \(reason)"

@@ -30,7 +30,7 @@ struct SessionWorld: Hashable {
         guard now.milliseconds < end else { return [.event(.timePassed)] }
         var events: [SessionEvent] = [
             .bytesReceived, .pingReceived, .pongReceived, .backgroundReceived, .foregroundReceived(lastSeq: Seq(1)),
-            .byeReceived, .tokenReceived, .unexpectedFrameReceived, .entrySent, .outputBlocked(true),
+            .byeReceived, .unexpectedFrameReceived, .entrySent, .outputBlocked(true),
             .outputBlocked(false), .takenOver, .timePassed, .connectionLost,
         ]
         if inFlightSince != nil { events += [.acknowledged(isEmpty: true), .acknowledged(isEmpty: false)] }
@@ -59,7 +59,6 @@ struct SessionWorld: Hashable {
             isProbed = false
             return []
         case .pingReceived: return [.sendPong]
-        case .tokenReceived: return [.saveToken]
         case .pongReceived: return []
         case .acknowledged(let isEmpty):
             if state == .foreground {
@@ -78,7 +77,7 @@ struct SessionWorld: Hashable {
             blockedSince = isBlocked ? blockedSince ?? now : nil
             return []
         case .backgroundReceived:
-            guard state == .foreground else { return [] }
+            guard state == .foreground else { return close(.close(.protocolError)) }
             state = .background
             inFlightSince = nil
             lastAck = nil

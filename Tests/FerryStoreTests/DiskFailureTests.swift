@@ -23,8 +23,48 @@ struct DiskFailureTests {
             switch $0 {
             case .committed(let ticket, let segment, _): "\(ticket) in \(segment)"
             case .refused(let ticket, let failure): "\(ticket) refused, \(failure.kind)"
-            case .messages, .device, .segmentRetiring, .segmentRetired: nil
+            case .messages, .device, .readFailed, .loadFailed, .segmentRetiring, .segmentRetired: nil
             }
+        }
+    }
+
+    /// A look-up that the disk failed was answered as if nothing were there: a device was told to register anew, a kept
+    /// message was given up.
+    @Test func `A read that fails is not an answer that nothing is there`() throws {
+        let fixture = Fixture()
+        let (store, shard) = try started(fixture)
+        shard.append(message(1))
+        settle(store, shard)
+        let committed = shard.takeAnswers()
+        guard case .committed(_, let segment, let offset)? = committed.last else {
+            Issue.record("no commit")
+            return
+        }
+        var writer = ByteWriter()
+        let length = RecordCodec.append(Sample.message(1, seq: 1, payload: 700), to: &writer)
+        let reference = MessageReference(
+            cid: Sample.cid(1), seq: Seq(1),
+            location: RecordLocation(segment: segment, offset: offset, length: UInt32(length)))
+        for isFailing in [true, false] {
+            var tableFaults = MemoryTables.Faults()
+            tableFaults.gets = isFailing ? 1 : 0
+            fixture.tables.inject(tableFaults)
+            var diskFaults = MemoryDisk.Faults()
+            diskFaults.reads = isFailing ? 1 : 0
+            fixture.disk.inject(diskFaults)
+            shard.load(Sample.cid(1))
+            shard.read([reference], ticket: 77)
+            settle(store, shard)
+            let answers = shard.takeAnswers().map { answer in
+                switch answer {
+                case .loadFailed: "load failed"
+                case .readFailed(let ticket, _): "read \(ticket) failed"
+                case .device: "device"
+                case .messages(_, let messages): messages.first.map { $0 == nil ? "nothing" : "message" } ?? "none"
+                case .committed, .refused, .segmentRetiring, .segmentRetired: "other"
+                }
+            }
+            #expect(answers == (isFailing ? ["load failed", "read 77 failed"] : ["device", "message"]))
         }
     }
 

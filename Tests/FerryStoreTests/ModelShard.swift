@@ -181,7 +181,7 @@ final class ModelShard {
             case .segmentRetired(let segment):
                 retired.append(segment)
                 firstSegment = segment + 1
-            case .messages, .device: break
+            case .messages, .device, .readFailed, .loadFailed: break
             }
             answers.append(event)
         }

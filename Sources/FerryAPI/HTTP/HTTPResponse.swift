@@ -1,3 +1,5 @@
+internal import FerryCore
+
 /// An answer, ready to be written.
 package struct HTTPResponse: Hashable, Sendable {
     /// 200...599.

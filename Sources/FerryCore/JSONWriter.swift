@@ -5,6 +5,8 @@ package struct JSONWriter {
 
     package init() { bytes.reserveCapacity(256) }
 
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
+
     package mutating func beginObject() { open(0x7b) }
     package mutating func endObject() { close(0x7d) }
     package mutating func beginArray() { open(0x5b) }
@@ -36,6 +38,17 @@ package struct JSONWriter {
     package mutating func integer(_ number: Int64) {
         separate()
         bytes.append(contentsOf: String(number).utf8)
+    }
+
+    package mutating func truth(_ value: Bool) {
+        separate()
+        bytes.append(contentsOf: (value ? "true" : "false").utf8)
+    }
+
+    /// Bytes that are one JSON value already.
+    package mutating func raw(_ value: [UInt8]) {
+        separate()
+        bytes.append(contentsOf: value)
     }
 
     package mutating func member(_ name: StaticString, _ text: String) {

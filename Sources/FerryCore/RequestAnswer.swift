@@ -1,0 +1,14 @@
+/// The first answer to a request id, kept for its window.
+package struct RequestAnswer: Equatable, Sendable {
+    package var content: Identifier128
+    package var taskID: TaskID
+    package var wasOnline: Bool
+    package var acceptedAt: Instant
+
+    package init(content: Identifier128, taskID: TaskID, wasOnline: Bool, acceptedAt: Instant) {
+        self.content = content
+        self.taskID = taskID
+        self.wasOnline = wasOnline
+        self.acceptedAt = acceptedAt
+    }
+}

@@ -1,0 +1,51 @@
+package import FerryCore
+
+/// What happened to a device, told to its `DeviceStateMachine`.
+package enum DeviceEvent: Hashable, Sendable {
+    /// A message is on disk. Its `seq` is above all earlier ones of the device.
+    case messageSynced(KeptMessage)
+    /// A session began. `lastSeq` is what its client has handed to the app, nil where that number does not count here.
+    /// `continues`: on the connection of the session before it.
+    case attached(SessionID, lastSeq: Seq?, window: Int32, windowBytes: Int32, continues: Bool)
+    case detached(SessionID, SessionEnd)
+    case acknowledged(Seq)
+    /// The next entry in order went to the session's connection.
+    case sent(Seq)
+    /// The record of one dropped message (expired or overflowed, and not live only) is on disk.
+    case dropSynced
+    /// The record that stubs are due is on disk.
+    case dueSynced
+    /// The wake-up channel answered for the default stub, or for one message's own alert.
+    case stubAnswered(StubPlan)
+    case tokenChanged(hasToken: Bool)
+    /// The store cannot give this message any more.
+    case unreadable(Seq)
+    case timePassed
+}
+
+/// A wake-up to be asked for.
+package enum StubPlan: Hashable, Sendable {
+    /// The default text, for all messages up to `upTo`; expires when the latest of them does.
+    case standard(upTo: Seq, badge: Int, expiresAt: Instant)
+    /// The message's own alert.
+    case own(KeptMessage)
+}
+
+/// What the driver must do, in order.
+package enum DeviceAction: Hashable, Sendable {
+    /// Journal that everything up to here is acknowledged.
+    case recordAcknowledged(Seq)
+    /// The message has reached this terminal state. Journal it unless it was delivered; count it; forget its table row.
+    case end(KeptMessage, DeliveryState)
+    /// Journal that stubs are due up to here; answer with `.dueSynced`.
+    case recordStubsDue(upTo: Seq)
+    /// Journal that no stub can be sent for what is kept up to here.
+    case recordNoToken(upTo: Seq)
+    case requestStub(StubPlan)
+    /// Close the older session's connection.
+    case takeOver(SessionID)
+    /// There may be something to send: see `next`.
+    case transmit
+    /// The peer acknowledged what it was never sent: close its connection.
+    case refuseAck
+}

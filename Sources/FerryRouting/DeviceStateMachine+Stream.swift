@@ -1,0 +1,163 @@
+package import FerryCore
+
+/// The stream to a device: what is kept, what is next, what is dropped, what is acknowledged.
+extension DeviceStateMachine {
+    // MARK: - Sending
+
+    /// What stands next in the stream.
+    package enum Entry: Hashable, Sendable {
+        case message(KeptMessage)
+        case gap(Gap)
+    }
+
+    /// The next entry that may go to the session now; nil when there is none, no session, or no room in the window, and when
+    /// it has expired and `.timePassed` is late.
+    package func next(now: Instant) -> Entry? {
+        let entry = next(after: window.sent, ahead: 0, aheadBytes: 0)
+        if case .message(let message)? = entry, !message.isLiveOnly, message.expiresAt <= now { return nil }
+        return entry
+    }
+
+    /// The messages that follow, for one read of the store: at most `count`, at most `bytes` after the first, none behind an
+    /// untold gap, and only what the window has room for.
+    package func upcoming(count: Int, bytes: Int) -> [KeptMessage] {
+        var found: [KeptMessage] = []
+        var cursor = window.sent
+        var total = 0
+        while found.count < count,
+            case .message(let message)? = next(after: cursor, ahead: found.count, aheadBytes: total)
+        {
+            if !found.isEmpty && total + Int(message.payloadBytes) > bytes { break }
+            found.append(message)
+            total += Int(message.payloadBytes)
+            cursor = message.seq
+        }
+        return found
+    }
+
+    func next(after seq: Seq, ahead: Int, aheadBytes: Int) -> Entry? {
+        guard case .attached = presence else { return nil }
+        let index = log.firstIndex(after: seq)
+        let message = index < log.count ? log[index] : nil
+        let bytes = message?.payloadBytes ?? 0
+        if Int(window.inFlight) + ahead > 0 {
+            guard Int(window.inFlight) + ahead < Int(window.messageLimit) else { return nil }
+            guard Int(window.inFlightBytes) + aheadBytes + Int(bytes) <= Int(window.byteLimit) else { return nil }
+        }
+        if let gap = gaps.first(where: { $0.upTo > seq }), message.map({ gap.upTo < $0.seq }) ?? true {
+            return unsyncedDrops == 0 ? .gap(gap) : nil
+        }
+        return message.map { .message($0) }
+    }
+
+    mutating func didSend(_ seq: Seq) {
+        guard case .attached = presence else { return }
+        if gaps.contains(where: { $0.upTo == seq }) {
+            window.didSend(seq, bytes: 0)
+            return
+        }
+        let index = log.firstIndex(after: window.sent)
+        guard index < log.count, log[index].seq == seq else { return }
+        window.didSend(seq, bytes: log[index].payloadBytes)
+    }
+
+    // MARK: - Keeping
+
+    mutating func keep(
+        _ message: KeptMessage, now: Instant, policy: Policy, actions: inout [DeviceAction]
+    ) {
+        var message = message
+        // As it comes it says how it was at acceptance; the device may have come back while the record was synced.
+        message.wasOffline = message.wasOffline || !presence.isOnline
+        if case .attached = presence {
+            if message.stub != .notWanted { message.stub = .none }
+        } else if message.isLiveOnly {
+            endLiveOnly(message, actions: &actions)
+            return
+        }
+        log.append(message)
+        if !message.isLiveOnly { earliestExpiry = min(earliestExpiry, message.expiresAt) }
+        enforceCap(policy, actions: &actions)
+        switch presence {
+        case .attached: actions.append(.transmit)
+        case .grace: break
+        case .offline:
+            switch message.stub {
+            case .none, .noToken: markDue(actions: &actions)
+            case .due, .requested, .settled, .notWanted: break
+            }
+            // While a default stub is out or cooling down, only an own alert has something to ask for.
+            if message.hasOwnAlert || defaultStub == .idle { requestDueStubs(now: now, actions: &actions) }
+        }
+    }
+
+    /// Live only and no live session: over at once; its own alert, if it has one, goes out for the moment.
+    mutating func endLiveOnly(_ message: KeptMessage, actions: inout [DeviceAction]) {
+        if message.hasOwnAlert && hasToken && message.stub != .settled { actions.append(.requestStub(.own(message))) }
+        actions.append(.end(message, .expired))
+    }
+
+    mutating func enforceCap(_ policy: Policy, actions: inout [DeviceAction]) {
+        while log.count > max(1, policy.messageCap) || (log.bytes > policy.byteCap && log.count > 1) {
+            let oldestUnsent = firstDroppable
+            // The newest stays: what was just accepted is not what the cap is there to drop.
+            guard oldestUnsent < log.count - 1 else { return }
+            drop(at: oldestUnsent, .overflowed, actions: &actions)
+        }
+    }
+
+    /// The first message that is not in flight in a live session.
+    var firstDroppable: Int {
+        guard case .attached = presence else { return 0 }
+        return log.firstIndex(after: window.sent)
+    }
+
+    mutating func drop(at index: Int, _ state: DeliveryState, actions: inout [DeviceAction]) {
+        let message = log.remove(at: index)
+        actions.append(.end(message, state))
+        guard !message.isLiveOnly else { return }
+        // What is on its way keeps its count, so that no session is told of one drop twice.
+        if let last = gaps.last, last.upTo > window.sent || last.upTo > message.seq {
+            gaps[gaps.count - 1].add(message.seq, state)
+        } else {
+            var gap = Gap(upTo: message.seq)
+            gap.add(message.seq, state)
+            gaps.append(gap)
+        }
+        unsyncedDrops = unsyncedDrops == .max ? .max : unsyncedDrops + 1
+    }
+
+    mutating func giveUp(_ seq: Seq, actions: inout [DeviceAction]) {
+        guard let index = position(of: seq), index >= firstDroppable else { return }
+        actions.append(.end(log.remove(at: index), .failed))
+        if case .attached = presence { actions.append(.transmit) }
+    }
+
+    // MARK: - Acknowledgement
+
+    mutating func acknowledge(_ seq: Seq, actions: inout [DeviceAction]) {
+        switch window.verdict(on: seq) {
+        case .fresh:
+            settleAcknowledged(seq, actions: &actions)
+            if case .attached = presence { actions.append(.transmit) }
+        case .stale: break
+        case .beyondSent:
+            // Without a session this machine may have been made anew since the entry was sent; the next login says the same.
+            if case .attached = presence { actions.append(.refuseAck) }
+        }
+    }
+
+    mutating func settleAcknowledged(_ seq: Seq, actions: inout [DeviceAction]) {
+        guard seq > window.acknowledged else { return }
+        while let gap = gaps.first, gap.upTo <= seq {
+            if gap.upTo <= window.sent { window.release(bytes: 0) }
+            gaps.removeFirst()
+        }
+        while let first = log.first, first.seq <= seq, let message = log.removeFirst() {
+            if message.seq <= window.sent { window.release(bytes: message.payloadBytes) }
+            actions.append(.end(message, .delivered))
+        }
+        window.didAcknowledge(seq)
+        actions.append(.recordAcknowledged(seq))
+    }
+}

@@ -1,0 +1,67 @@
+internal import FerryCore
+
+/// Wake-ups: when one is due, what it stands for, when the next may go.
+extension DeviceStateMachine {
+    /// What waits for want of a token is due with the first one.
+    mutating func changeToken(_ has: Bool, now: Instant, actions: inout [DeviceAction]) {
+        let hadToken = hasToken
+        hasToken = has
+        guard has, !hadToken, presence == .offline else { return }
+        markDue(actions: &actions)
+        requestDueStubs(now: now, actions: &actions)
+    }
+
+    /// Every message that has had no stub gets one due, or the note that there is no token.
+    mutating func markDue(actions: inout [DeviceAction]) {
+        var last: Seq?
+        for index in 0..<log.count {
+            switch log[index].stub {
+            case .none: log[index].stub = hasToken ? .due : .noToken
+            case .noToken where hasToken: log[index].stub = .due
+            case .due, .requested, .settled, .noToken, .notWanted: continue
+            }
+            last = log[index].seq
+        }
+        guard let last else { return }
+        if hasToken {
+            unsyncedDue = unsyncedDue == .max ? .max : unsyncedDue + 1
+            actions.append(.recordStubsDue(upTo: last))
+        } else {
+            actions.append(.recordNoToken(upTo: last))
+        }
+    }
+
+    mutating func requestDueStubs(now: Instant, actions: inout [DeviceAction]) {
+        guard presence == .offline, unsyncedDue == 0, hasToken else { return }
+        var standard: (upTo: Seq, expiresAt: Instant)?
+        for index in 0..<log.count where log[index].stub == .due {
+            let message = log[index]
+            if message.hasOwnAlert {
+                log[index].stub = .requested
+                log[index].wasOffline = true
+                actions.append(.requestStub(.own(message)))
+            } else if defaultStub == .idle {
+                log[index].stub = .requested
+                log[index].wasOffline = true
+                standard = (message.seq, max(standard?.expiresAt ?? message.expiresAt, message.expiresAt))
+            }
+        }
+        guard let standard else { return }
+        defaultStub = .inFlight
+        actions.append(
+            .requestStub(.standard(upTo: standard.upTo, badge: log.count, expiresAt: standard.expiresAt)))
+    }
+
+    mutating func stubAnswered(_ plan: StubPlan, now: Instant, policy: Policy) {
+        switch plan {
+        case .own(let message):
+            if let index = position(of: message.seq) { log[index].stub = .settled }
+        case .standard(let upTo, _, _):
+            for index in 0..<log.firstIndex(after: upTo)
+            where log[index].stub == .requested && !log[index].hasOwnAlert {
+                log[index].stub = .settled
+            }
+            defaultStub = .coolingDown(until: now + policy.stubCooldown)
+        }
+    }
+}

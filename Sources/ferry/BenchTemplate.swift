@@ -1,0 +1,71 @@
+internal import FerryCore
+internal import FerryIO
+
+/// Sixteen hex digits: when a message was due, in nanoseconds of this process's clock.
+enum BenchStamp {
+    static let bytes = 16
+
+    static func write(_ value: UInt64, to bytes: UnsafeMutableRawBufferPointer, at offset: Int) {
+        for position in 0..<16 {
+            let nibble = UInt8(truncatingIfNeeded: value >> UInt64(60 - 4 * position)) & 15
+            bytes[offset + position] = nibble < 10 ? 48 + nibble : 87 + nibble
+        }
+    }
+
+    /// nil when the payload is not of this bench's making.
+    static func read(_ payload: UnsafeRawBufferPointer) -> UInt64? {
+        guard payload.count >= bytes else { return nil }
+        var value: UInt64 = 0
+        for position in 0..<bytes {
+            switch payload[position] {
+            case let digit where digit >= 48 && digit <= 57: value = value << 4 | UInt64(digit - 48)
+            case let digit where digit >= 97 && digit <= 102: value = value << 4 | UInt64(digit - 87)
+            default: return nil
+            }
+        }
+        return value
+    }
+}
+
+/// A push request whose bytes are all fixed but three fields of fixed width: filling them in is all that a message costs.
+struct BenchTemplate {
+    private let bytes: [UInt8]
+    private let requestOffset: Int
+    private let deviceOffset: Int
+    private let stampOffset: Int
+
+    init(_ settings: BenchSettings, token: String) {
+        // The run's part of request ids, so that runs do not repeat one another's.
+        let run = Hexadecimal.encode(Cryptography.random(6))
+        let zeros = String(repeating: "0", count: 16)
+        let requestStart = "{\"request_id\":\"\(run)"
+        let deviceStart = requestStart + zeros + "\",\"audience\":{\"cid\":[\""
+        let stampStart = deviceStart + zeros + zeros + "\"]},\"push_message\":{\"transmission\":\""
+        let filler = String(repeating: "x", count: settings.payloadBytes - BenchStamp.bytes)
+        let body = stampStart + zeros + filler + "\"}}"
+        let head = """
+            POST /v2/\(settings.appID)/push/single/cid HTTP/1.1\r
+            Host: \(settings.http)\r
+            Content-Type: application/json;charset=utf-8\r
+            Content-Length: \(body.utf8.count)\r
+            token: \(token)\r
+            \r
+
+            """
+        bytes = Array((head + body).utf8)
+        requestOffset = head.utf8.count + requestStart.utf8.count
+        deviceOffset = head.utf8.count + deviceStart.utf8.count
+        stampOffset = head.utf8.count + stampStart.utf8.count
+    }
+
+    func append(to output: inout [UInt8], number: UInt64, device: Identifier128, due: UInt64) {
+        let start = output.count
+        output.append(contentsOf: bytes)
+        output.withUnsafeMutableBytes { output in
+            BenchStamp.write(number, to: output, at: start + requestOffset)
+            BenchStamp.write(device.high, to: output, at: start + deviceOffset)
+            BenchStamp.write(device.low, to: output, at: start + deviceOffset + 16)
+            BenchStamp.write(due, to: output, at: start + stampOffset)
+        }
+    }
+}

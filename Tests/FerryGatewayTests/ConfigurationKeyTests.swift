@@ -1,0 +1,39 @@
+@testable internal import FerryGateway
+internal import FerryRouting
+internal import FerrySession
+internal import Testing
+
+struct ConfigurationKeyTests {
+    private func configuration() throws -> GatewayConfiguration {
+        GatewayConfiguration(identity: try #require(Identity(key: Array(repeating: 0, count: 32))))
+    }
+
+    @Test func `Every key has its own name and refuses what it cannot be`() throws {
+        #expect(Set(ConfigurationKey.all.map(\.name)).count == ConfigurationKey.all.count)
+        for key in ConfigurationKey.all {
+            var configuration = try configuration()
+            for wrong in [
+                ConfigurationValue.flag(true), .other, .text(""), .integer(-1), .integer(.max), .integer(.min),
+            ] {
+                let problem = key.apply(wrong, &configuration)
+                #expect(problem?.hasPrefix(key.name) == true, "\(key.name) took \(wrong)")
+            }
+        }
+    }
+
+    @Test func `A value lands where its key says`() throws {
+        var configuration = try configuration()
+        func set(_ name: String, _ value: ConfigurationValue) throws {
+            let key = try #require(ConfigurationKey.all.first { $0.name == name })
+            #expect(key.apply(value, &configuration) == nil)
+        }
+        try set("reattachGraceMs", .integer(1_500))
+        try set("messageCap", .integer(3))
+        try set("stubText", .text("Hello"))
+        try set("keepAliveDefaultSeconds", .integer(30))
+        #expect(configuration.delivery.reattachGrace == .milliseconds(1_500))
+        #expect(configuration.delivery.messageCap == 3)
+        #expect(configuration.stubText == "Hello")
+        #expect(configuration.session.keepAliveDefault == .seconds(30))
+    }
+}

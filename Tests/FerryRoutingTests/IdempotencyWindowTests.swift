@@ -1,0 +1,82 @@
+private import FerryCore
+private import FerryRouting
+internal import Testing
+
+struct IdempotencyWindowTests {
+    private func key(_ number: UInt64) -> Identifier128 { Identifier128(high: number, low: number) }
+    private let start = Instant(milliseconds: 1_000_000)
+
+    private func window(entries: Int = 1_000) -> IdempotencyWindow {
+        IdempotencyWindow(
+            length: .seconds(100), byteBudget: entries * IdempotencyWindow.bytesPerEntry)
+    }
+
+    /// An answer with a number of its own.
+    private func made(_ number: UInt64) -> RequestAnswer {
+        RequestAnswer(
+            content: key(number), taskID: TaskID(key(number), monthDay: 1130, kind: .single), wasOnline: false,
+            acceptedAt: start)
+    }
+
+    private func answer(_ window: IdempotencyWindow, _ number: UInt64) -> UInt64? {
+        if case .answered(let answer) = window.find(key(number)) { answer.content.high } else { nil }
+    }
+
+    @Test func `A repeat finds the first answer, also while the first try is under way`() {
+        var window = window()
+        guard case .unknown = window.find(key(1)) else { return #expect(Bool(false), "never heard of") }
+        window.begin(key(1), content: key(7))
+        guard case .inFlight(let content) = window.find(key(1)) else {
+            return #expect(Bool(false), "it is under way")
+        }
+        #expect(content == key(7))
+        window.settle(key(1), made(11), acceptedAt: start, segment: 1)
+        #expect(answer(window, 1) == 11)
+    }
+
+    @Test func `A first try that came to nothing leaves no trace`() {
+        var window = window()
+        window.begin(key(1), content: key(7))
+        window.abandon(key(1))
+        if case .unknown = window.find(key(1)) {} else { Issue.record("it is remembered") }
+        window.settle(key(2), made(12), acceptedAt: start, segment: 1)
+        window.abandon(key(2))
+        #expect(answer(window, 2) == 12)
+    }
+
+    @Test func `Answers leave when their window is over and not before`() {
+        var window = window()
+        window.settle(key(1), made(1), acceptedAt: start, segment: 1)
+        window.settle(key(2), made(2), acceptedAt: start + .seconds(50), segment: 1)
+        window.expire(now: start + .milliseconds(99_999), limit: 10)
+        #expect(answer(window, 1) == 1)
+        window.expire(now: start + .seconds(100), limit: 10)
+        #expect(answer(window, 1) == nil)
+        #expect(answer(window, 2) == 2)
+        #expect(window.evictedEarly == 0)
+    }
+
+    @Test func `Beyond the budget the oldest leave early and are counted`() {
+        var window = window(entries: 3)
+        for number in 1...5 as ClosedRange<UInt64> {
+            window.settle(key(number), made(number), acceptedAt: start, segment: 1)
+        }
+        #expect((1...5).map { answer(window, $0) } == [nil, nil, 3, 4, 5])
+        #expect(window.evictedEarly == 2)
+        #expect(window.count == 3)
+    }
+
+    @Test func `A retiring segment gets the answers that lie in it and in earlier ones`() {
+        var window = window(entries: 5_000)
+        window.settle(key(1), made(1), acceptedAt: start, segment: 0)
+        for number in 2...2_500 as ClosedRange<UInt64> {
+            window.settle(
+                key(number), made(number), acceptedAt: start + .milliseconds(Int64(number)),
+                segment: UInt32(number / 1_000 + 1))
+        }
+        #expect(window.takeEntries(upTo: 1).map(\.answer.content.high) == Array(2...999))
+        // The front has left: what lies in the segment is still found.
+        window.expire(now: start + .seconds(100) + .milliseconds(1_500), limit: 10_000)
+        #expect(window.takeEntries(upTo: 2).map(\.answer.content.high) == Array(1_501...1_999))
+    }
+}
