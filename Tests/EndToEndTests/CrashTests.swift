@@ -52,6 +52,24 @@ internal import Testing
     }
 
     @Test(arguments: shardCounts)
+    func `an acknowledgement survives a kill with what was accepted after it`(shards: Int) async throws {
+        let world = try await World(shards: shards)
+        let device = try await RawDevice(world)
+        let identity = try await device.register()
+        let backend = try await Backend(world)
+        try await backend.push(identity.cid, all: ["1", "2", "3"])
+        let seen = try await device.pushes(3)
+        try await device.ack(seen[1].seq)
+        #expect(try await device.settled().isEmpty)
+        try await backend.push(identity.cid, "4")
+        try await world.restartAfterKill()
+        let again = try await RawDevice(world)
+        // No place named: the gateway alone must know.
+        #expect(try await again.login(identity).keptMessages == 2)
+        #expect(try await again.take(2).map(\.text) == ["3", "4"])
+    }
+
+    @Test(arguments: shardCounts)
     func `a device that never acknowledges gets all again after a kill`(shards: Int) async throws {
         let world = try await World(shards: shards)
         let silent = try ListenProcess(world, state: "device", ["--no-ack"])

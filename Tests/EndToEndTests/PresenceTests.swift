@@ -68,6 +68,29 @@ internal import Testing
         #expect(try await world.stubs(count: 1)[0].badge == 1)
     }
 
+    /// Without a token, so that no stub says it too.
+    @Test(arguments: shardCounts)
+    func `a message in flight when its device goes away comes marked`(shards: Int) async throws {
+        let world = try await World(shards: shards, ["reattachGraceMs": 0])
+        let backend = try await Backend(world)
+        for leaves in ["bye", "background", "loss"] {
+            let device = try await RawDevice(world)
+            let identity = try await device.register()
+            try await backend.push(identity.cid, leaves)
+            #expect(try await device.push().isOffLine == false)
+            switch leaves {
+            case "bye": try await device.sayBye()
+            case "background": try await device.send(.background)
+            default: device.close()
+            }
+            try await backend.waitUntil(identity.cid, isOnline: false)
+            let again = try await RawDevice(world)
+            try await again.login(identity)
+            let push = try await again.push()
+            #expect(push.text == leaves && push.isOffLine, "\(leaves)")
+        }
+    }
+
     @Test(arguments: shardCounts)
     func `a device that is back within the grace was never away`(shards: Int) async throws {
         let world = try await World(shards: shards, ["reattachGraceMs": 3_600_000])
@@ -139,11 +162,12 @@ internal import Testing
         let registrar = try await RawDevice(world)
         #expect(try await registrar.register(key: identity.installationKey) == identity)
         try await registrar.sayBye()
-        try await Backend(world).push(identity.cid, "new")
+        // As many as before, so that the old place lies within the new numbers.
+        try await Backend(world).push(identity.cid, all: ["a", "b", "c", "d"])
         let again = try await RawDevice(world)
         let welcome = try await again.login(identity, at: StreamPlace(epoch: before, lastSeq: seen[2].seq))
         #expect(!welcome.isResumed)
         #expect(welcome.epoch != before && welcome.epoch != .none)
-        #expect(try await again.take(1).map(\.text) == ["new"])
+        #expect(try await again.take(4).map(\.text) == ["a", "b", "c", "d"])
     }
 }

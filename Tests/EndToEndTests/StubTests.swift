@@ -137,6 +137,35 @@ internal import Testing
     }
 
     @Test(arguments: shardCounts)
+    func `a cool-down that ends while the device is there sends nothing`(shards: Int) async throws {
+        let world = try await World(shards: shards, ["stubCooldownMs": 1_500])
+        let backend = try await Backend(world)
+        var identities: [TestIdentity] = []
+        var devices: [RawDevice] = []
+        for token in ["aa11", "bb22"] {
+            let device = try await RawDevice(world)
+            let identity = try await device.register(token: token)
+            try await device.sayBye()
+            identities.append(identity)
+            try await backend.push(identity.cid, "1")
+            _ = try await world.stubs(count: identities.count)
+            try await backend.push(identity.cid, "2")
+            guard identities.count == 1 else { continue }
+            let again = try await RawDevice(world)
+            try await again.login(identity)
+            _ = try await again.pushes(2)
+            // The session lives on with both in flight.
+            devices.append(again)
+        }
+        // The second device's cool-down began later, so the first one's is over too.
+        let stubs = try await world.stubs(count: 3)
+        #expect(stubs.map(\.token) == ["aa11", "bb22", "bb22"])
+        for device in devices { #expect(try await device.settled().isEmpty) }
+        try await world.stop()
+        #expect(try world.stubs().count == 3)
+    }
+
+    @Test(arguments: shardCounts)
     func `a due stub survives a kill, and goes out after the grace`(shards: Int) async throws {
         let world = try await World(shards: shards, ["stubCooldownMs": 3_600_000, "reattachGraceMs": 100])
         let device = try await RawDevice(world)
