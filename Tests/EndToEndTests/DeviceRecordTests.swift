@@ -75,9 +75,6 @@ internal import Testing
         _ = try await world.stubs(count: 1)
         try await world.stop()
         let collapseIDs = try world.stubs().map(\.collapseID)
-        // Wants an index from tokens to devices across shards, which is not there yet.
-        withKnownIssue {
-            #expect(collapseIDs == ["ferry-\(newerIdentity.cid)"])
-        }
+        #expect(collapseIDs == ["ferry-\(newerIdentity.cid)"])
     }
 }
