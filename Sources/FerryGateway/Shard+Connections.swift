@@ -334,7 +334,7 @@ extension Shard {
         poller.remove(connections[slot].transport.descriptor)
         wheel.cancel(slot * 2)
         handshakes[slot] = nil
-        backends[slot] = nil
+        if let backend = backends.removeValue(forKey: slot) { requestBytes -= backend.countedBytes }
         connections.remove(slot)
     }
 

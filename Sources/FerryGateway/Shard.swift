@@ -27,6 +27,8 @@ struct Shard: ~Copyable {
     // Beside the slab, while they last.
     var handshakes: [Int: HandshakeStateMachine] = [:]
     var backends: [Int: BackendConnection] = [:]
+    /// Bytes of unfinished requests, over all `backends`.
+    var requestBytes = 0
 
     // What waits for the store.
     var journal = JournalBatch()

@@ -54,7 +54,8 @@ struct ServeSettings {
         if isMemory && givenIdentity == nil {
             identity = try IdentityFile.fresh().identity
         } else {
-            identity = try IdentityFile.open(givenIdentity ?? base + ".identity")
+            let isUsed = !isMemory && FileManager.default.fileExists(atPath: base + "/FORMAT")
+            identity = try IdentityFile.open(givenIdentity ?? base + ".identity", forUsed: isUsed ? base : nil)
         }
         var configuration = GatewayConfiguration(identity: identity)
         configuration.shards = max(1, ProcessInfo.processInfo.activeProcessorCount)
