@@ -58,7 +58,9 @@ final class World {
     }
 
     func configure(_ configuration: [String: Any]) throws {
-        try JSONSerialization.data(withJSONObject: configuration)
+        // A whole segment is read at each start, and a debug build takes its time.
+        let all = configuration.merging(["segmentBytes": 4 << 20]) { given, _ in given }
+        try JSONSerialization.data(withJSONObject: all)
             .write(to: URL(fileURLWithPath: folder + "/config.json"))
     }
 
