@@ -117,11 +117,24 @@ extension Shard {
             .apiTokenRevoked(digest: digest, expiresAt: expiresAt, origin))
     }
 
+    /// The record is on disk. The answer waits until every shard knows: after it, no connection may be served with the token.
     mutating func tokenRevoked(_ digest: [UInt8], _ expiresAt: Instant, _ origin: APIOrigin, segment: UInt32) {
         revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: segment)
+        revocations[origin] = environment.shards
         for shard in 0..<environment.shards where shard != index {
-            post(.apiTokenRevoked(digest: digest, expiresAt: expiresAt), to: shard)
+            post(.apiTokenRevoked(digest: digest, expiresAt: expiresAt, origin), to: shard)
         }
+        revocationTaken(origin)
+    }
+
+    /// One shard more knows of it.
+    private mutating func revocationTaken(_ origin: APIOrigin) {
+        guard let missing = revocations[origin] else { return }
+        guard missing <= 1 else {
+            revocations[origin] = missing - 1
+            return
+        }
+        revocations[origin] = nil
         fill(origin, .success(.revoked))
     }
 
@@ -272,6 +285,7 @@ extension Shard {
                 origin,
                 result.map { .pushed(task: $0.taskID, cid: $0.cid, $0.wasOnline ? .online : .offline) })
         case .status(let origin, let statuses): collect(statuses, for: origin)
+        case .revoked(let origin): revocationTaken(origin)
         }
     }
 }

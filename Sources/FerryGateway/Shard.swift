@@ -51,6 +51,8 @@ struct Shard: ~Copyable {
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
+    /// Revocations whose answer waits, and how many shards do not know of them yet.
+    var revocations: [APIOrigin: Int] = [:]
     /// Who holds the push tokens whose place is here, by digest.
     var tokenHolders: [UInt64: CID] = [:]
     /// Tokens that were found good, revoked ones among them, so that a proof is checked once and not at each request.
@@ -183,8 +185,9 @@ struct Shard: ~Copyable {
         case .order(let order): take(order)
         case .reply(let reply): deliver(reply)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
-        case .apiTokenRevoked(let digest, let expiresAt):
+        case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
+            post(.reply(.revoked(origin)), to: origin.shard)
         case .tokenClaimed(let claim): take(claim)
         case .tokenGivenUp(let claim): giveUp(claim)
         case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)

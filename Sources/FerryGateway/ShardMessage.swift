@@ -17,7 +17,8 @@ enum ShardMessage: Sendable {
     case order(APIOrder)
     case reply(ShardReply)
     case stubAnswered(CID, StubPlan, StubAnswer)
-    case apiTokenRevoked(digest: [UInt8], expiresAt: Instant)
+    /// Answered by `ShardReply.revoked`.
+    case apiTokenRevoked(digest: [UInt8], expiresAt: Instant, APIOrigin)
     /// A device's record names this token now: to the shard that keeps the token's place.
     case tokenClaimed(TokenClaim)
     /// A device names it no more.
@@ -72,6 +73,8 @@ struct PushOrder: Sendable {
 enum ShardReply: Sendable {
     case push(APIOrigin, Result<PushReceipt, APIError>)
     /// Devices that are not registered with the app are left out.
+    /// The shard takes the token no more.
+    case revoked(APIOrigin)
     case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)])
 }
 

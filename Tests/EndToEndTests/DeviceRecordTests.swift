@@ -59,22 +59,4 @@ internal import Testing
         try await Backend(world).push(cid, "once")
         #expect(try await RawDevice(world).register(key: key).cid == cid)
     }
-
-    @Test(arguments: shardCounts)
-    func `a token belongs to the device that named it last`(shards: Int) async throws {
-        let world = try await World(shards: shards)
-        let older = try await RawDevice(world)
-        let olderIdentity = try await older.register(token: StubTests.token)
-        try await older.sayBye()
-        let newer = try await RawDevice(world)
-        let newerIdentity = try await newer.register(token: StubTests.token)
-        try await newer.sayBye()
-        let backend = try await Backend(world)
-        try await backend.push(olderIdentity.cid, "not for this phone any more")
-        try await backend.push(newerIdentity.cid, "for this phone")
-        _ = try await world.stubs(count: 1)
-        try await world.stop()
-        let collapseIDs = try world.stubs().map(\.collapseID)
-        #expect(collapseIDs == ["ferry-\(newerIdentity.cid)"])
-    }
 }

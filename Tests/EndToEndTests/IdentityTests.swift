@@ -58,6 +58,23 @@ internal import Testing
         #expect(status.code == 0 && !status.text.contains(identity.cid.description))
     }
 
+    /// A revocation was answered before the other shards knew of it: one of them served the token a moment longer.
+    @Test(arguments: shardCounts)
+    func `a revoked token is worthless from the answer on, on every shard`(shards: Int) async throws {
+        let world = try await World(shards: shards)
+        let cid = try await RawDevice(world).register().cid
+        var others: [Backend] = []
+        for _ in 0..<8 { others.append(try await Backend(world)) }
+        for _ in 0..<25 {
+            let backend = try await Backend(world)
+            let request = Backend.request(
+                "GET", "/v2/shop/user/status/\(cid)", headers: ["token: \(backend.token)"])
+            #expect(try await backend.call("DELETE", "/v2/shop/auth/\(backend.token)").code == 0)
+            for other in others { try await other.socket.send(request) }
+            for other in others { #expect(try await other.answer().code == 10001) }
+        }
+    }
+
     @Test(arguments: shardCounts)
     func `a revoked token stays revoked, on every shard and after a kill`(shards: Int) async throws {
         let world = try await World(shards: shards)

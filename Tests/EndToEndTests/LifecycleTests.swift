@@ -46,7 +46,9 @@ internal import Testing
         let accepted = Inbox<String>()
         async let pusher: Void = Self.pushUntilRefused(identity.cid, at: address, accepted)
         for _ in 0..<20 { _ = await accepted.next(within: patience) }
+        let began = ContinuousClock.now
         #expect(try await world.stop().status == 0)
+        #expect(ContinuousClock.now - began < .seconds(8))
         await pusher
         var texts = (0..<20).map { "\($0)" }
         while case .item(let text) = await accepted.next(within: patience) { texts.append(text) }
