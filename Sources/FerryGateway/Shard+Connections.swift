@@ -63,7 +63,7 @@ extension Shard {
     private mutating func begin(_ slot: Int, _ kind: Connection.Kind) {
         switch kind {
         case .handshake:
-            let nonce = Bytes32(Cryptography.random(32)) ?? .zero
+            let nonce = Bytes32(random.bytes(32)) ?? .zero
             let machine = HandshakeStateMachine(nonce: nonce, policy: environment.configuration.session, now: now)
             handshakes[slot] = machine
             arm(connection: slot, at: machine.deadline)
