@@ -74,6 +74,7 @@ struct Shard: ~Copyable {
     var spareDescriptor: Int32
 
     private static let readBufferBytes = 65_536
+    private static let earlyBatchBytes = 65_536
 
     init(index: Int, environment: ShardEnvironment, mailbox: Mailbox<ShardMessage>, recovery: ShardRecovery)
         throws(SystemError)
@@ -115,6 +116,8 @@ struct Shard: ~Copyable {
             for position in 0..<count {
                 let event = poller.event(position)
                 handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
+                // The disk works on the first part of a long tick while the rest is read.
+                if journal.writer.bytes.count >= Self.earlyBatchBytes { submitJournal() }
             }
             advanceTimers()
             continueRetirement()
