@@ -129,7 +129,8 @@ struct Shard: ~Copyable {
         closeAll()
     }
 
-    private var hasMoreToDo: Bool { retirement != nil }
+    /// A retirement that is told waits for the store, which speaks through the mailbox.
+    private var hasMoreToDo: Bool { retirement?.isTold == false }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
