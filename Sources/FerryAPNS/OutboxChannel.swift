@@ -54,22 +54,30 @@ package final class OutboxChannel: WakeChannel {
         return json.bytes + [0x0a]
     }
 
-    /// The thread's own: takes all that is waiting, writes it in one piece, syncs once, then answers.
+    /// The thread's own: takes all that is waiting, writes it in one piece, syncs once, then answers. What the disk does not
+    /// take waits for it: an answer ends a stub for good, and a full disk is no reason for that.
     private struct Writer: ~Copyable {
         let file: AppendingFile
         let mailbox: Mailbox<Order>
         let poller: Poller
 
+        /// Bytes that wait for the disk; beyond, stubs are refused.
+        private static let waitingLimit = 64 * 1024 * 1024
+        private static let pause: Int32 = 1000
+
         consuming func run() {
             var orders: [Order] = []
             var isStopping = false
+            var isFailing = false
+            var lines: [UInt8] = []
+            var answers: [@Sendable (StubAnswer) -> Void] = []
             while !isStopping {
-                _ = poller.wait(milliseconds: -1)
+                _ = poller.wait(milliseconds: answers.isEmpty ? -1 : Self.pause)
                 mailbox.drain(into: &orders)
-                var lines: [UInt8] = []
-                var answers: [@Sendable (StubAnswer) -> Void] = []
                 for order in orders {
                     switch order {
+                    case .append(_, let answer) where lines.count > Self.waitingLimit:
+                        answer(.refused("the outbox cannot be written, and too much waits for it"))
                     case .append(let line, let answer):
                         lines.append(contentsOf: line)
                         answers.append(answer)
@@ -77,18 +85,26 @@ package final class OutboxChannel: WakeChannel {
                     }
                 }
                 orders.removeAll(keepingCapacity: true)
-                let outcome = write(lines)
+                let failure = write(lines)
+                if let failure, !isFailing {
+                    EventLog.write(.error, "outbox cannot be written", ["reason": failure.description])
+                }
+                isFailing = failure != nil
+                if isFailing && !isStopping { continue }
+                let outcome = failure.map { StubAnswer.refused($0.description) } ?? .accepted
                 for answer in answers { answer(outcome) }
+                lines.removeAll()
+                answers.removeAll()
             }
         }
 
-        private borrowing func write(_ lines: [UInt8]) -> StubAnswer {
-            guard !lines.isEmpty else { return .accepted }
+        private borrowing func write(_ lines: [UInt8]) -> SystemError? {
+            guard !lines.isEmpty else { return nil }
             do throws(SystemError) {
                 try file.append(lines)
-                return .accepted
+                return nil
             } catch {
-                return .refused(error.description)
+                return error
             }
         }
     }

@@ -11,6 +11,9 @@ struct BackendConnection {
     /// Open answers above which the connection is not read on.
     static var openAnswerLimit: Int { 64 }
 
+    /// Bytes of unfinished requests that one shard holds before it refuses those who hold most.
+    static var byteBudget: Int { 64 * 1024 * 1024 }
+
     private struct Answer {
         var bytes: [UInt8]?
         var closes: Bool
@@ -23,6 +26,8 @@ struct BackendConnection {
     private var head = 0
     /// The slot number of `answers[head]`.
     private var firstSlot: UInt64 = 0
+    /// What of the decoder's bytes is in the shard's sum.
+    var countedBytes = 0
     /// Since when a request is coming in.
     var requestSince: Instant?
     /// No request is taken after this; the connection closes after the last answer.

@@ -80,9 +80,9 @@ package final class Gateway: Sendable {
         let descriptors = max(64, ProcessSignals.raiseDescriptorLimit() - Self.descriptorReserve)
         let limit = min(configuration.connectionLimit ?? Self.usualConnectionLimit, descriptors)
         let environment = ShardEnvironment(
-            configuration: configuration, clock: clock, epoch: recovery.epoch, store: store, wake: wake,
+            configuration: configuration, clock: { clock.now }, epoch: recovery.epoch, store: store, wake: wake,
             composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
-            deviceListener: deviceListener, httpListener: httpListener, connectionLimit: limit,
+            listeners: (deviceListener, httpListener), seed: nil, connectionLimit: limit,
             census: ConnectionCensus(limit: limit))
         try store.start(
             sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })

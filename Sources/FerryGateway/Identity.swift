@@ -39,10 +39,11 @@ package struct Identity: Sendable {
 
     /// A token for the app's backend, good until `expiresAt`. It carries its own proof, so it outlives a restart; a new
     /// master secret ends all of them.
-    package func apiToken(app: App, expiresAt: Instant) -> String {
+    /// - Parameter nonce: 8 fresh random bytes.
+    package func apiToken(app: App, expiresAt: Instant, nonce: [UInt8]) -> String {
         var token = ByteWriter()
         token.uint64(UInt64(bitPattern: expiresAt.milliseconds))
-        token.raw(Cryptography.random(8))
+        token.raw(nonce)
         token.raw(proof(of: token.bytes, app: app))
         return Hexadecimal.encode(token.bytes)
     }

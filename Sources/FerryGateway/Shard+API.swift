@@ -96,7 +96,8 @@ extension Shard {
             return
         }
         let expiresAt = now + Self.tokenLife
-        let token = environment.configuration.identity.apiToken(app: app, expiresAt: expiresAt)
+        let token = environment.configuration.identity.apiToken(
+            app: app, expiresAt: expiresAt, nonce: random.bytes(8))
         fill(origin, .success(.token(token, expires: expiresAt)))
     }
 

@@ -63,7 +63,7 @@ extension Shard {
     private mutating func begin(_ slot: Int, _ kind: Connection.Kind) {
         switch kind {
         case .handshake:
-            let nonce = Bytes32(Cryptography.random(32)) ?? .zero
+            let nonce = Bytes32(random.bytes(32)) ?? .zero
             let machine = HandshakeStateMachine(nonce: nonce, policy: environment.configuration.session, now: now)
             handshakes[slot] = machine
             arm(connection: slot, at: machine.deadline)
@@ -334,7 +334,7 @@ extension Shard {
         poller.remove(connections[slot].transport.descriptor)
         wheel.cancel(slot * 2)
         handshakes[slot] = nil
-        backends[slot] = nil
+        if let backend = backends.removeValue(forKey: slot) { requestBytes -= backend.countedBytes }
         connections.remove(slot)
     }
 

@@ -22,6 +22,26 @@ extension Shard {
         backends[slot]?.decoder.append(bytes)
         connections[slot].quietSince = now
         takeRequests(slot)
+        countBytes(slot)
+    }
+
+    /// Anybody may send the beginning of a large request. When all of them together are too much, whoever holds more than an
+    /// equal part of what there is must try again later.
+    private mutating func countBytes(_ slot: Int) {
+        guard let backend = backends[slot] else { return }
+        let held = backend.decoder.heldBytes
+        requestBytes += held - backend.countedBytes
+        backends[slot]?.countedBytes = held
+        let budget = BackendConnection.byteBudget
+        guard requestBytes > budget, held > budget / backends.count, !backend.closesWhenAnswered,
+            let place = backends[slot]?.open(keepAlive: false, isHead: false)
+        else { return }
+        requestBytes -= held
+        backends[slot]?.countedBytes = 0
+        backends[slot]?.decoder = HTTPRequestDecoder(limits: environment.httpLimits)
+        backends[slot]?.closesWhenAnswered = true
+        backends[slot]?.fill(place, APIError.busy(retryAfterSeconds: 5).response)
+        answerInTurn(slot)
     }
 
     private mutating func takeRequests(_ slot: Int) {
@@ -121,6 +141,7 @@ extension Shard {
         resumeReading(slot)
         // What was read before the pause.
         takeRequests(slot)
+        countBytes(slot)
     }
 
     mutating func backendTimer(_ slot: Int) {

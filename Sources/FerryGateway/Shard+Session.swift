@@ -124,7 +124,11 @@ extension Shard {
             close(slot, .logInAgain)
             return
         }
-        guard mayWrite(slot) else { return }
+        guard mayWrite(slot) else {
+            // The session that ended just now had never begun.
+            counters.sessions += 1
+            return
+        }
         let honoured = honoured(lastSeq, epoch: environment.epoch, cid: devices[device].record.cid)
         let kept = keptSummary(device, after: honoured)
         let session = makeSessionID()

@@ -27,6 +27,8 @@ struct Shard: ~Copyable {
     // Beside the slab, while they last.
     var handshakes: [Int: HandshakeStateMachine] = [:]
     var backends: [Int: BackendConnection] = [:]
+    /// Bytes of unfinished requests, over all `backends`.
+    var requestBytes = 0
 
     // What waits for the store.
     var journal = JournalBatch()
@@ -62,7 +64,7 @@ struct Shard: ~Copyable {
     /// Highest `seq` given out in each partition.
     var sequences: [Seq]
     var lastSession: UInt64
-    var random = RandomPool()
+    var random: RandomPool
 
     // Per tick.
     var dirty: [Int32] = []
@@ -86,19 +88,22 @@ struct Shard: ~Copyable {
     var spareDescriptor: Int32
 
     private static let readBufferBytes = 65_536
+    private static let earlyBatchBytes = 65_536
 
     init(index: Int, environment: ShardEnvironment, mailbox: Mailbox<ShardMessage>, recovery: ShardRecovery)
         throws(SystemError)
     {
         let poller = try Poller()
         try poller.add(mailbox.descriptor, .readable, token: PollToken.mailbox)
-        try poller.addShared(environment.deviceListener, token: PollToken.deviceListener)
-        try poller.addShared(environment.httpListener, token: PollToken.httpListener)
+        if let listeners = environment.listeners {
+            try poller.addShared(listeners.device, token: PollToken.deviceListener)
+            try poller.addShared(listeners.http, token: PollToken.httpListener)
+        }
         self.index = index
         nextBackendShard = index
         self.environment = environment
         self.mailbox = mailbox
-        now = environment.clock.now
+        now = environment.clock()
         wheel = TimerWheel(now: now)
         connections = ConnectionSlab(capacity: environment.connectionLimit)
         requests = IdempotencyWindow(
@@ -107,6 +112,7 @@ struct Shard: ~Copyable {
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
+        random = environment.seed.map { RandomPool(repeatable: $0 &+ UInt64(index)) } ?? RandomPool()
         lastSession = UInt64.random(in: 1...UInt64(UInt32.max), using: &random) << 16
         mail = Array(repeating: [], count: environment.configuration.shards)
         readBuffer = .allocate(byteCount: Self.readBufferBytes, alignment: 64)
@@ -121,26 +127,32 @@ struct Shard: ~Copyable {
     /// The event loop; returns when a drain is complete.
     mutating func run() {
         while true {
-            let wait = hasMoreToDo ? 0 : timeout()
-            let count = poller.wait(milliseconds: wait)
-            now = environment.clock.now
-            for position in 0..<count {
-                let event = poller.event(position)
-                handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
-            }
-            advanceTimers()
-            submitJournal()
-            // After the journal: what a device's row counts must have been asked to be appended before it.
-            continueRetirement()
-            flushDirty()
-            postMail()
+            tick(wait: hasMoreToDo ? 0 : timeout())
             if isDraining && isDrained() { break }
         }
         closeAll()
     }
 
+    /// One turn of the loop. Waits for the first event, up to `wait` milliseconds (-1: for ever).
+    mutating func tick(wait: Int32) {
+        let count = poller.wait(milliseconds: wait)
+        now = environment.clock()
+        for position in 0..<count {
+            let event = poller.event(position)
+            handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
+            // The disk works on the first part of a long tick while the rest is read.
+            if journal.writer.bytes.count >= Self.earlyBatchBytes { submitJournal() }
+        }
+        advanceTimers()
+        submitJournal()
+        // After the journal: what a device's row counts must have been asked to be appended before it.
+        continueRetirement()
+        flushDirty()
+        postMail()
+    }
+
     /// What the end of a tick left over; no event would wake the loop for it.
-    private var hasMoreToDo: Bool {
+    var hasMoreToDo: Bool {
         if let retirement, !retirement.isTold { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
     }
@@ -150,15 +162,17 @@ struct Shard: ~Copyable {
         next = min(next, deferredUntil)
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
-        let wait = (next - environment.clock.now).inMilliseconds
+        let wait = (next - environment.clock()).inMilliseconds
         return Int32(clamping: max(0, wait))
     }
 
     private mutating func handle(_ token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
         switch token {
         case PollToken.mailbox: drainMailbox()
-        case PollToken.deviceListener: accept(environment.deviceListener, kind: .handshake)
-        case PollToken.httpListener: accept(environment.httpListener, kind: .http)
+        case PollToken.deviceListener:
+            if let listeners = environment.listeners { accept(listeners.device, kind: .handshake) }
+        case PollToken.httpListener:
+            if let listeners = environment.listeners { accept(listeners.http, kind: .http) }
         default:
             guard let connection = connections.index(of: token) else { return }
             if writable { markDirty(connection) }
@@ -240,8 +254,10 @@ struct Shard: ~Copyable {
         guard !isDraining else { return }
         isDraining = true
         drainEnds = now + environment.configuration.drainDeadline
-        poller.remove(environment.deviceListener)
-        poller.remove(environment.httpListener)
+        if let listeners = environment.listeners {
+            poller.remove(listeners.device)
+            poller.remove(listeners.http)
+        }
         closeDevicesForStop()
     }
 
@@ -280,14 +296,16 @@ enum PollToken {
 /// What all shards share, none of it mutable here.
 struct ShardEnvironment: Sendable {
     let configuration: GatewayConfiguration
-    let clock: WallClock
+    let clock: @Sendable () -> Instant
     let epoch: Epoch
     let store: any MessageStore
     let wake: any WakeChannel
     let composer: StubComposer
     let mailboxes: [Mailbox<ShardMessage>]
-    let deviceListener: Int32
-    let httpListener: Int32
+    /// nil where connections are handed in.
+    let listeners: (device: Int32, http: Int32)?
+    /// Makes all random numbers come again; nil outside simulation.
+    let seed: UInt64?
     /// Of the whole gateway.
     let connectionLimit: Int
     let census: ConnectionCensus

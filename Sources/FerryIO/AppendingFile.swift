@@ -12,15 +12,22 @@ package struct AppendingFile: ~Copyable, Sendable {
 
     deinit { _ = clinux_close(descriptor) }
 
-    /// Writes all of `bytes` at the end and waits until they are on disk. After an error a part of them may be there.
+    /// Writes all of `bytes` at the end and waits until they are on disk. After an error it takes back what of them is there,
+    /// as far as the disk lets it.
     package func append(_ bytes: [UInt8]) throws(SystemError) {
-        var written = 0
-        while written < bytes.count {
-            let result = bytes.withUnsafeBytes { buffer in
-                clinux_write(descriptor, buffer.baseAddress.map { $0 + written }, bytes.count - written)
+        let size = try SystemError.check("look at \(path)", clinux_file_size(descriptor))
+        do throws(SystemError) {
+            var written = 0
+            while written < bytes.count {
+                let result = bytes.withUnsafeBytes { buffer in
+                    clinux_write(descriptor, buffer.baseAddress.map { $0 + written }, bytes.count - written)
+                }
+                written += Int(try SystemError.check("write to \(path)", result))
             }
-            written += Int(try SystemError.check("write to \(path)", result))
+            _ = try SystemError.check("sync \(path)", clinux_fdatasync(descriptor))
+        } catch {
+            _ = clinux_truncate(descriptor, size)
+            throw error
         }
-        _ = try SystemError.check("sync \(path)", clinux_fdatasync(descriptor))
     }
 }

@@ -83,7 +83,8 @@ extension DeviceStateMachine {
         case .grace: break
         case .offline:
             switch message.stub {
-            case .none, .noToken: markDue(actions: &actions)
+            case .none: markDue(actions: &actions)
+            case .noToken: if hasToken { markDue(actions: &actions) }
             case .due, .requested, .settled, .notWanted: break
             }
             // While a default stub is out or cooling down, only an own alert has something to ask for.

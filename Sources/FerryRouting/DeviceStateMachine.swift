@@ -71,7 +71,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case .messageSynced(let message): keep(message, now: now, policy: policy, actions: &actions)
         case .attached(let session, let lastSeq, let limit, let bytes, let continues):
             let bound = continues ? window.ackBound : .zero
-            attach(session, lastSeq: lastSeq, limit: limit, bytes: bytes, bound: bound, now: now, actions: &actions)
+            attach(
+                session, lastSeq: lastSeq, limit: limit, bytes: bytes, bound: bound, now: now, policy: policy,
+                actions: &actions)
         case .detached(let session, let end): detach(session, end, now: now, policy: policy, actions: &actions)
         case .acknowledged(let seq): acknowledge(seq, actions: &actions)
         case .sent(let seq): didSend(seq)
@@ -137,7 +139,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
     // MARK: - Presence
 
     mutating func attach(
-        _ session: SessionID, lastSeq: Seq?, limit: Int32, bytes: Int32, bound: Seq, now: Instant,
+        _ session: SessionID, lastSeq: Seq?, limit: Int32, bytes: Int32, bound: Seq, now: Instant, policy: Policy,
         actions: inout [DeviceAction]
     ) {
         // What the app has is delivered, before anything of it could expire.
@@ -149,6 +151,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         presence = .attached(session)
         findEarliestExpiry()
         expire(now: now, actions: &actions)
+        enforceCap(policy, actions: &actions)
         actions.append(.transmit)
     }
 
@@ -161,12 +164,13 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case .lost:
             presence = .grace(until: now + policy.reattachGrace)
             rewind()
+            enforceCap(policy, actions: &actions)
         case .bye:
-            becomeOffline(now: now, actions: &actions)
+            becomeOffline(now: now, policy: policy, actions: &actions)
             rewind()
         case .background:
             // The connection stays and its acks count, so the window keeps what was sent.
-            becomeOffline(now: now, actions: &actions)
+            becomeOffline(now: now, policy: policy, actions: &actions)
         }
     }
 
@@ -189,11 +193,13 @@ package struct DeviceStateMachine: Hashable, Sendable {
         findEarliestExpiry()
     }
 
-    mutating func becomeOffline(now: Instant, actions: inout [DeviceAction]) {
+    mutating func becomeOffline(now: Instant, policy: Policy, actions: inout [DeviceAction]) {
         presence = .offline
         for index in 0..<log.count { log[index].wasOffline = true }
         findEarliestExpiry()
         expire(now: now, actions: &actions)
+        // What was in flight was exempt until the session's end.
+        enforceCap(policy, actions: &actions)
         markDue(actions: &actions)
         requestDueStubs(now: now, actions: &actions)
     }
@@ -204,7 +210,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
         // More than the cap can only be there after a restart, when drops were on their way to the disk.
         enforceCap(policy, actions: &actions)
         expire(now: now, actions: &actions)
-        if case .grace(let until) = presence, until <= now { becomeOffline(now: now, actions: &actions) }
+        if case .grace(let until) = presence, until <= now {
+            becomeOffline(now: now, policy: policy, actions: &actions)
+        }
         if case .coolingDown(let until) = defaultStub, until <= now {
             defaultStub = .idle
             requestDueStubs(now: now, actions: &actions)

@@ -105,7 +105,8 @@ struct BenchReport {
     }
 
     mutating func finish(_ problems: BenchProblems, lost: UInt64, isStopped: Bool) -> String {
-        set("lost", lost)
+        // What a signal cut off was on its way, not lost.
+        set(isStopped ? "underWay" : "lost", lost)
         set("devicesLost", UInt64(problems.failedDevices))
         begin("problems")
         for problem in problems.sorted { set(problem.text, problem.count) }

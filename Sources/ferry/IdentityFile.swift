@@ -4,7 +4,8 @@ internal import Foundation
 
 /// The gateway's identity key: 64 hex digits in a file of mode 0600, made at the first start.
 enum IdentityFile {
-    static func open(_ path: String) throws -> Identity {
+    /// `folder` is one that was in use already, if it was: all its devices have secrets that another key cannot make.
+    static func open(_ path: String, forUsed folder: String?) throws -> Identity {
         if FileManager.default.fileExists(atPath: path) {
             guard let data = FileManager.default.contents(atPath: path) else {
                 throw SettingsError("identity file \(path) cannot be read")
@@ -16,6 +17,11 @@ enum IdentityFile {
                         + "(with another key every device must register anew)")
             }
             return identity
+        }
+        if let folder {
+            throw SettingsError(
+                "identity file \(path) is missing, and the devices of the data folder \(folder) need it: restore it from "
+                    + "its backup, or put 64 random hex digits there to have every device register anew")
         }
         let (identity, key) = try fresh()
         try SecretFile.create(path, SecretFile.hex(key) + "\n")

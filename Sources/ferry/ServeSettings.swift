@@ -37,7 +37,8 @@ struct ServeSettings {
             if let value = arguments.value(option) { return value }
             return try file.text(key)
         }
-        dataPath = try setting("--data", "data") ?? "data"
+        let givenData = try setting("--data", "data")
+        dataPath = givenData ?? "data"
         guard !dataPath.isEmpty else { throw SettingsError("--data is empty; name a folder") }
         let storeName = try setting("--store", "store") ?? "embedded"
         let givenApps = try setting("--apps", "apps")
@@ -54,7 +55,8 @@ struct ServeSettings {
         if isMemory && givenIdentity == nil {
             identity = try IdentityFile.fresh().identity
         } else {
-            identity = try IdentityFile.open(givenIdentity ?? base + ".identity")
+            let isUsed = !isMemory && FileManager.default.fileExists(atPath: base + "/FORMAT")
+            identity = try IdentityFile.open(givenIdentity ?? base + ".identity", forUsed: isUsed ? base : nil)
         }
         var configuration = GatewayConfiguration(identity: identity)
         configuration.shards = max(1, ProcessInfo.processInfo.activeProcessorCount)
@@ -83,7 +85,11 @@ struct ServeSettings {
         }
         configuration.acceptsLoss = arguments.has("--accept-loss")
         configuration.store = isMemory ? .memory : .embedded(folder: dataPath)
-        configuration.outboxPath = isMemory ? nil : base + "/outbox.jsonl"
+        // A store in memory has no folder of its own; one that is named all the same gets the outbox.
+        configuration.outboxPath = isMemory && givenData == nil ? nil : base + "/outbox.jsonl"
+        if isMemory, givenData != nil {
+            do { _ = try Directory.make(base) } catch { throw SettingsError("data folder \(base): \(error)") }
+        }
         let apps: AppsFile
         if isMemory && givenApps == nil {
             apps = AppsFile(apps: [AppsFile.freshApp()], isNew: true)

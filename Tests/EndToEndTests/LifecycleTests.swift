@@ -209,7 +209,7 @@ internal import Testing
     }
 
     @Test(arguments: shardCounts)
-    func `in memory everything works, and nothing is written`(shards: Int) async throws {
+    func `in memory everything works, and nothing but wake-ups is written`(shards: Int) async throws {
         let world = try await World(shards: shards, ["store": "memory"])
         let device = try await RawDevice(world)
         let identity = try await device.register(token: StubTests.token)
@@ -220,7 +220,8 @@ internal import Testing
         try await again.login(identity)
         #expect(try await again.take(100).map(\.text) == (0..<100).map { "\($0)" })
         #expect(try await world.stop().status == 0)
-        #expect(!FileManager.default.fileExists(atPath: world.data))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: world.data) == ["outbox.jsonl"])
+        #expect(try world.stubs().count == 1)
     }
 
     @Test(arguments: shardCounts)

@@ -36,7 +36,7 @@ struct IdentityTests {
 
     @Test func `An API token is good for its app and its master secret alone`() throws {
         let expiry = Instant(milliseconds: 1_234_567)
-        let token = try identity().apiToken(app: try app(), expiresAt: expiry)
+        let token = try identity().apiToken(app: try app(), expiresAt: expiry, nonce: Array(repeating: 7, count: 8))
         #expect(try identity().expiry(ofAPIToken: token, app: try app()) == expiry)
         #expect(try identity().expiry(ofAPIToken: token, app: try app("other")) == nil)
         #expect(try identity().expiry(ofAPIToken: token, app: try app(master: "rotated")) == nil)
@@ -44,7 +44,8 @@ struct IdentityTests {
     }
 
     @Test func `A forged, cut or lengthened API token is none`() throws {
-        let token = try identity().apiToken(app: try app(), expiresAt: Instant(milliseconds: 5))
+        let token = try identity().apiToken(
+            app: try app(), expiresAt: Instant(milliseconds: 5), nonce: Array(repeating: 7, count: 8))
         for index in token.indices {
             var forged = Array(token)
             forged[token.distance(from: token.startIndex, to: index)] = token[index] == "0" ? "1" : "0"

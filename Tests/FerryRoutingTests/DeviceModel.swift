@@ -62,6 +62,7 @@ struct DeviceModel: Hashable {
             (windowMessages, windowBytes) = (messages, bytes)
             rewind()
             expire(now)
+            enforceCap(policy)
         case .detached(let session, let end):
             guard presence == .attached(session) else { return }
             endLiveOnly()
@@ -70,12 +71,13 @@ struct DeviceModel: Hashable {
                 presence = .grace(until: now + policy.reattachGrace)
                 rewind()
                 ackBound = acknowledged
+                enforceCap(policy)
             case .bye:
-                becomeOffline(now)
+                becomeOffline(now, policy)
                 rewind()
                 ackBound = acknowledged
             case .background:
-                becomeOffline(now)
+                becomeOffline(now, policy)
                 isInBackground = true
             }
         case .acknowledged(let seq): if seq <= ackBound { acknowledge(seq) }
@@ -95,7 +97,7 @@ struct DeviceModel: Hashable {
             messages[index].end = .failed
         case .timePassed:
             expire(now)
-            if case .grace(let until) = presence, until <= now { becomeOffline(now) }
+            if case .grace(let until) = presence, until <= now { becomeOffline(now, policy) }
             if let until = coolingUntil, until <= now { coolingUntil = nil }
         }
     }
@@ -106,6 +108,10 @@ struct DeviceModel: Hashable {
             messages[messages.count - 1].end = .expired
             return
         }
+        enforceCap(policy)
+    }
+
+    private mutating func enforceCap(_ policy: DeliveryPolicy) {
         while kept.count > policy.messageCap || kept.reduce(0, { $0 + Int($1.kept.payloadBytes) }) > policy.byteCap {
             let exempt = inFlight
             guard let oldest = kept.dropLast().first(where: { !exempt.contains($0) }) else { return }
@@ -148,10 +154,11 @@ struct DeviceModel: Hashable {
         }
     }
 
-    private mutating func becomeOffline(_ now: Instant) {
+    private mutating func becomeOffline(_ now: Instant, _ policy: DeliveryPolicy) {
         presence = .offline
         for index in messages.indices where messages[index].isKept { messages[index].wasOffline = true }
         expire(now)
+        enforceCap(policy)
     }
 
     private mutating func rewind() { sent = acknowledged }

@@ -1,0 +1,78 @@
+internal import FerryAPI
+package import FerryAPNS
+package import FerryCore
+internal import FerryIO
+package import FerryStore
+
+/// The gateway without threads, listeners or a clock of its own: the same shards, each turned by hand. What it does depends on
+/// nothing but its configuration, its store, its seed, and what it is given in what order. For simulation.
+package final class SteppedGateway {
+    private final class Box {
+        var shard: Shard
+        init(_ shard: consuming Shard) { self.shard = shard }
+    }
+
+    private let boxes: [Box]
+    private let census: ConnectionCensus
+
+    /// Starts `store`, whose recovery must not have been taken. `clock` is asked once a turn.
+    package init(
+        _ configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel, seed: UInt64,
+        clock: @escaping @Sendable () -> Instant
+    ) throws {
+        let recovery = store.takeRecovery()
+        let shards = max(1, configuration.shards)
+        var mailboxes: [Mailbox<ShardMessage>] = []
+        for _ in 0..<shards { mailboxes.append(try Mailbox<ShardMessage>()) }
+        let limit = configuration.connectionLimit ?? 1_024
+        census = ConnectionCensus(limit: limit)
+        let environment = ShardEnvironment(
+            configuration: configuration, clock: clock, epoch: recovery.epoch, store: store, wake: wake,
+            composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
+            listeners: nil, seed: seed, connectionLimit: limit, census: census)
+        try store.start(sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
+        let parts = ShardRecovery.divide(recovery, among: shards)
+        var boxes: [Box] = []
+        for index in 0..<shards {
+            boxes.append(
+                Box(
+                    try Shard(
+                        index: index, environment: environment, mailbox: mailboxes[index], recovery: parts[index])))
+        }
+        self.boxes = boxes
+    }
+
+    package var shards: Int { boxes.count }
+
+    /// One turn of one shard, without waiting. Whether it left something for another turn.
+    @discardableResult
+    package func turn(_ shard: Int) -> Bool {
+        boxes[shard].shard.tick(wait: 0)
+        return boxes[shard].shard.hasMoreToDo
+    }
+
+    /// Gives a device's connection, a non-blocking stream socket, to a shard, which closes it in the end.
+    package func connectDevice(_ descriptor: Int32, to shard: Int) { connect(descriptor, .handshake, shard) }
+
+    /// The same for a backend's connection.
+    package func connectBackend(_ descriptor: Int32, to shard: Int) { connect(descriptor, .http, shard) }
+
+    private func connect(_ descriptor: Int32, _ kind: Connection.Kind, _ shard: Int) {
+        guard census.enter() else { return Socket.close(descriptor) }
+        let peer = SocketAddress(address: SocketAddress.loopback, port: 0)
+        boxes[shard].shard.admit(Transport(descriptor: descriptor), peer, kind)
+    }
+
+    /// When a shard has something to do if nothing else happens; nil when nothing is planned.
+    package var nextDeadline: Instant? { boxes.compactMap { $0.shard.wheel.nextWake }.min() }
+
+    /// The sum over all shards.
+    package var snapshot: ShardSnapshot {
+        boxes.reduce(ShardSnapshot()) { $0 + $1.shard.snapshot() }
+    }
+
+    /// Drops every connection, as the end of the process would. The store is not told: it may be crashed or closed.
+    package func die() {
+        for box in boxes { box.shard.closeAll() }
+    }
+}
