@@ -100,30 +100,36 @@ package struct HandshakeStateMachine: Hashable, Sendable {
     }
 
     private mutating func received(_ frame: DeviceFrame, body: [UInt8], _ actions: inout [HandshakeAction]) {
-        switch (state, frame) {
-        case (.awaitingHello, .hello(let hello)):
-            guard hello.version >= WireLimits.version else { return close(.unsupportedVersion, &actions) }
-            let challenge = ChallengeFrame(nonce: nonce)
-            var writer = ByteWriter()
-            challenge.writeBody(to: &writer)
-            state = .awaitingProof(hello: body, challenge: writer.bytes)
-            actions.append(.send(.challenge(challenge)))
-        case (.awaitingProof(let hello, let challenge), .login(let login)):
-            state = .checking(
-                Admission(request: .login(login), hello: hello, challenge: challenge, requestBody: body))
-            let transcript = Transcript.login(
-                hello: hello, challenge: challenge, signedPart: body.dropLast(WireLimits.proofBytes))
-            actions.append(.checkLogin(login, transcript: transcript))
-        case (.awaitingProof(let hello, let challenge), .register(let register)):
-            state = .checking(
-                Admission(request: .register(register), hello: hello, challenge: challenge, requestBody: body))
-            let transcript = Transcript.register(
-                hello: hello, challenge: challenge, signedPart: body.dropLast(WireLimits.proofBytes))
-            actions.append(.checkRegistration(register, transcript: transcript))
-        default:
-            // Not a switch over states: whatever the state, a frame out of turn ends a handshake.
-            close(.protocolError, &actions)
+        switch state {
+        case .awaitingHello:
+            guard case .hello(let hello) = frame else { return close(.protocolError, &actions) }
+            challenge(hello, body: body, &actions)
+        case .awaitingProof(let hello, let challenge):
+            switch frame {
+            case .login(let login):
+                let transcript = Transcript.login(
+                    hello: hello, challenge: challenge, signedPart: body.dropLast(WireLimits.proofBytes))
+                state = .checking(
+                    Admission(request: .login(login), hello: hello, challenge: challenge, requestBody: body))
+                actions.append(.checkLogin(login, transcript: transcript))
+            case .register(let register):
+                let transcript = Transcript.register(
+                    hello: hello, challenge: challenge, signedPart: body.dropLast(WireLimits.proofBytes))
+                state = .checking(
+                    Admission(request: .register(register), hello: hello, challenge: challenge, requestBody: body))
+                actions.append(.checkRegistration(register, transcript: transcript))
+            case .hello, .ack, .ping, .pong, .background, .foreground, .bye, .deviceToken, .unknownSkippable:
+                close(.protocolError, &actions)
+            }
+        case .checking, .admitting, .admitted, .closed: close(.protocolError, &actions)
         }
+    }
+
+    private mutating func challenge(_ hello: HelloFrame, body: [UInt8], _ actions: inout [HandshakeAction]) {
+        guard hello.version >= WireLimits.version else { return close(.unsupportedVersion, &actions) }
+        let challenge = ChallengeFrame(nonce: nonce)
+        state = .awaitingProof(hello: body, challenge: challenge.body())
+        actions.append(.send(.challenge(challenge)))
     }
 
     private mutating func checked(_ verdict: ProofVerdict, _ actions: inout [HandshakeAction]) {
