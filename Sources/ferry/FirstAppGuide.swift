@@ -1,18 +1,20 @@
 internal import FerryGateway
 internal import FerryIO
+internal import Foundation
 
 /// What a newcomer reads at the first start: lines to paste into other terminals.
 enum FirstAppGuide {
     static func text(_ app: App, gateway: Gateway, settings: ServeSettings) -> String {
-        let ferry = CommandLine.arguments.first ?? "ferry"
+        // Whole paths, since the other terminals may stand in other folders.
+        let ferry = quoted(URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path)
         let place = settings.appsPath.map { "Its secrets are in \($0)." } ?? "It lives as long as this process."
         let http = gateway.httpAddress.description
-        let state = "device.state"
+        let state = quoted(FileManager.default.currentDirectoryPath + "/device.state")
         let cid = "\"$(sed -n 's/^cid = //p' \(state))\""
         let base = "http://\(http)/v2/\(app.id)"
         return """
 
-            \(settings.isFirstAppNew ? "Ferry has made a first app" : "The app of this gateway is"), \(app.id). \(place)
+            \(settings.isFirstAppNew ? "Ferry has made a first app," : "The app of this gateway is") \(app.id). \(place)
             Devices connect to \(gateway.deviceAddress), backends to http://\(http). Paste these into two other terminals.
 
             Become a device:
@@ -26,5 +28,16 @@ enum FirstAppGuide {
 
 
             """
+    }
+
+    /// As a word of a shell, also where the path holds blanks.
+    private static func quoted(_ path: String) -> String {
+        let isPlain = path.utf8.allSatisfy { byte in
+            switch byte {
+            case 43, 45...57, 64...90, 95, 97...122: true
+            default: false
+            }
+        }
+        return isPlain ? path : "'" + path.replacingOccurrences(of: "'", with: "'\\''") + "'"
     }
 }
