@@ -243,6 +243,11 @@ int clinux_sync_directory(const char *path) {
     return result;
 }
 
+int clinux_takes_bytes(int fd) {
+    struct pollfd wanted = {.fd = fd, .events = POLLOUT};
+    return poll(&wanted, 1, 0) > 0;
+}
+
 long clinux_write(int fd, const void *bytes, size_t count) { ANSWER(write(fd, bytes, count)); }
 long clinux_pwrite(int fd, const void *bytes, size_t count, int64_t offset) {
     ANSWER(pwrite(fd, bytes, count, offset));

@@ -1,7 +1,9 @@
 internal import CLinux
 internal import FerryCore
+internal import Synchronization
 
 /// One line an event on stderr: time, level, a constant text, then data as `key=value`. Secrets and payloads are never data.
+/// A reader of stderr that does not keep up loses lines; nobody who writes them waits for it.
 package enum EventLog {
     package enum Level: String, Sendable {
         case info
@@ -13,8 +15,19 @@ package enum EventLog {
         var line = "\(timestamp()) \(level.rawValue) \(text)"
         for (key, value) in data { line += " \(key)=\(quoted(value))" }
         line += "\n"
-        print(line)
+        lost.withLock { lost in
+            guard clinux_takes_bytes(2) != 0 else {
+                lost += 1
+                return
+            }
+            if lost > 0 { line = "\(timestamp()) warning log lines lost count=\(lost)\n" + line }
+            lost = 0
+            print(line)
+        }
     }
+
+    /// Lines that nobody took since the last one that somebody did. The lock makes looking and writing one step.
+    private static let lost = Mutex<UInt64>(0)
 
     /// Text for people, as it is.
     package static func print(_ text: String) { writeAll(text, to: 2) }

@@ -196,4 +196,21 @@ struct DeviceStoryTests {
         device.tell(.acknowledged(Seq(1)))
         #expect(device.actions == [.refuseAck])
     }
+
+    /// The device was offline when its message was accepted and came back before the record was on disk: the backend was
+    /// told that it is offline, and the device that it never was.
+    @Test func `a device that came back during the sync is told that it was away`() {
+        var device = Device()
+        device.attach()
+        let message = DeviceScenario.Sort.long.message(seq: 1, now: device.now, bytes: 10, stub: .noToken)
+        device.tell(
+            .messageSynced(
+                KeptMessage(
+                    seq: message.seq, expiresAt: message.expiresAt, location: message.location,
+                    payloadBytes: message.payloadBytes, isLiveOnly: false, hasOwnAlert: false, wasOffline: true,
+                    stub: message.stub)))
+        #expect(device.machine.log.first?.wasOffline == true)
+        device.accept(2)
+        #expect(device.machine.log.last?.wasOffline == false)
+    }
 }

@@ -68,6 +68,8 @@ int clinux_lock_exclusive(int fd);
 int clinux_fallocate(int fd, int64_t length);
 int clinux_fdatasync(int fd);
 int clinux_sync_directory(const char *path);
+/// Whether a write of up to 4096 bytes (PIPE_BUF) would not wait. True for broken ones too.
+int clinux_takes_bytes(int fd);
 long clinux_write(int fd, const void *bytes, size_t count);
 long clinux_pwrite(int fd, const void *bytes, size_t count, int64_t offset);
 long clinux_pread(int fd, void *buffer, size_t count, int64_t offset);
