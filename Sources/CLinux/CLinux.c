@@ -189,7 +189,11 @@ int clinux_poll_signal(int fd, int timeout_ms) {
     }
 }
 
-void clinux_ignore_sigpipe(void) { signal(SIGPIPE, SIG_IGN); }
+void clinux_ignore_sigpipe(void) {
+    signal(SIGPIPE, SIG_IGN);
+    // A file at its size limit is a full disk, not a reason to die.
+    signal(SIGXFSZ, SIG_IGN);
+}
 
 long clinux_raise_descriptor_limit(void) {
     struct rlimit limit;

@@ -9,6 +9,8 @@ struct DeviceEntry {
     var machine: DeviceStateMachine
     /// The connection of its session, or of its background; nil when there is none.
     var connection: UInt64?
+    /// How often the device went offline while it was in memory.
+    var absences: UInt32 = 0
     /// A read of the store is under way for its stream.
     var isReading = false
     /// An acknowledgement waits to be journalled at the end of the tick.

@@ -26,8 +26,8 @@ struct UnsyncedBatch {
 
 /// What waits for a record to be on disk.
 enum CommitEffect {
-    /// `offset` and `length` place the record in its batch.
-    case messageAccepted(AcceptedMessage, PushOrder, offset: UInt32, length: UInt32)
+    /// `offset` and `length` place the record in its batch; `absences` are the device's when the message was taken.
+    case messageAccepted(AcceptedMessage, PushOrder, offset: UInt32, length: UInt32, absences: UInt32)
     case deviceRegistered(DeviceRegistration)
     /// `connection` nil: nobody waits for the answer.
     case pushTokenChanged(CID, PushToken?, connection: UInt64?)

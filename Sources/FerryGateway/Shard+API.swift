@@ -210,7 +210,7 @@ extension Shard {
         let length = RecordCodec.append(message, to: &journal.writer)
         devices[device].pendingChanges += 1
         journal.effects.append(
-            .messageAccepted(message, order, offset: UInt32(offset), length: UInt32(length)))
+            .messageAccepted(message, order, offset: UInt32(offset), length: UInt32(length), absences: devices[device].absences))
     }
 
     private mutating func makeMessage(_ order: PushOrder, seq: Seq, device: Int) -> AcceptedMessage {
@@ -243,7 +243,9 @@ extension Shard {
     }
 
     /// The message is on disk.
-    mutating func accepted(_ message: AcceptedMessage, _ order: PushOrder, _ location: RecordLocation) {
+    mutating func accepted(
+        _ message: AcceptedMessage, _ order: PushOrder, _ location: RecordLocation, absences: UInt32
+    ) {
         counters.accepted += 1
         let answer = RequestAnswer(
             content: order.key.content, taskID: message.taskID, wasOnline: message.wasOnline,
@@ -258,7 +260,9 @@ extension Shard {
         counters.keptMessages += 1
         atHand = [message]
         atHandCursor = 0
-        tell(device: device, .messageSynced(KeptMessage(message, location: location)))
+        // The device may have gone and come back while the record was on its way to the disk.
+        let wasAway = !message.wasOnline || devices[device].absences != absences
+        tell(device: device, .messageSynced(KeptMessage(message, location: location, wasOffline: wasAway)))
         atHand = []
     }
 
@@ -285,14 +289,15 @@ extension Shard {
             fill(
                 origin,
                 result.map { .pushed(task: $0.taskID, cid: $0.cid, $0.wasOnline ? .online : .offline) })
-        case .status(let origin, let statuses): collect(statuses, for: origin)
+        case .status(let origin, let statuses, let isComplete):
+            collect(statuses, isComplete: isComplete, for: origin)
         case .revoked(let origin): revocationTaken(origin)
         }
     }
 }
 
 extension KeptMessage {
-    init(_ message: AcceptedMessage, location: RecordLocation) {
+    init(_ message: AcceptedMessage, location: RecordLocation, wasOffline: Bool) {
         let stub: Stub =
             switch message.stub {
             case .none: .none
@@ -303,6 +308,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: location,
             payloadBytes: UInt32(clamping: message.payload.count), isLiveOnly: message.isLiveOnly,
-            hasOwnAlert: message.alert != nil, wasOffline: !message.wasOnline, stub: stub)
+            hasOwnAlert: message.alert != nil, wasOffline: wasOffline, stub: stub)
     }
 }

@@ -103,9 +103,8 @@ extension Shard {
                 devices[device].isReading = false
                 pump(device)
             case .alert(let cid, let plan):
-                guard let device = devices.index(of: cid) else { continue }
                 stubsInFlight -= 1
-                requestStub(plan, device)
+                if let device = devices.index(of: cid) { requestStub(plan, device) }
             }
         }
     }

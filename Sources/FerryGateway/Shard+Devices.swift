@@ -15,7 +15,9 @@ extension Shard {
     mutating func tell(device: Int, _ event: DeviceEvent) {
         var actions = deviceActions.popLast() ?? []
         let policy = environment.configuration.delivery
+        let wasOnline = devices[device].machine.presence.isOnline
         devices[device].machine.handle(event, now: now, policy: policy, actions: &actions)
+        if wasOnline && !devices[device].machine.presence.isOnline { devices[device].absences &+= 1 }
         for action in actions { perform(action, device) }
         actions.removeAll(keepingCapacity: true)
         deviceActions.append(actions)

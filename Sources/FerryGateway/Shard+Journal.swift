@@ -95,9 +95,9 @@ extension Shard {
 
     private mutating func committed(_ effect: CommitEffect, segment: UInt32, offset: UInt32) {
         switch effect {
-        case .messageAccepted(let message, let order, let place, let length):
+        case .messageAccepted(let message, let order, let place, let length, let absences):
             let location = RecordLocation(segment: segment, offset: offset + place, length: length)
-            accepted(message, order, location)
+            accepted(message, order, location, absences: absences)
         case .deviceRegistered(let registration):
             registered(registration, segment: segment)
         case .pushTokenChanged(let cid, let token, let connection):
@@ -127,7 +127,7 @@ extension Shard {
     /// Not on disk: who waits is told so; what must not be lost is tried again.
     private mutating func refused(_ effect: CommitEffect) {
         switch effect {
-        case .messageAccepted(let message, let order, _, _): refused(message, order)
+        case .messageAccepted(let message, let order, _, _, _): refused(message, order)
         case .deviceRegistered(let registration):
             guard let waiters = loading.removeValue(forKey: registration.cid) else { return }
             for waiter in waiters { turnAway(waiter) }
@@ -147,7 +147,9 @@ extension Shard {
                 tell(handshake: slot, .ownerAnswered(.storeUnavailable))
             }
         case .push(let order): giveUp(order, .busy(retryAfterSeconds: 5))
-        case .status(let gathering, let cid): gather(gathering, cid, nil)
+        case .status(let gathering, let cid):
+            gathering.isComplete = false
+            gather(gathering, cid, nil)
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.
             EventLog.write(

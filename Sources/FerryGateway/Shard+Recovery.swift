@@ -66,7 +66,10 @@ extension Shard {
                 devices[device].machine.restore(KeptMessage(restoring: message))
                 counters.keptMessages += 1
             }
-            devices[device].machine.finishRestoring(now: now, policy: policy)
+            // Spread over a second per thousand devices, so that their stubs do not come all at once.
+            let spread = UInt64.random(in: 0...UInt64(min(60_000, recovery.devices.count)), using: &random)
+            devices[device].machine.finishRestoring(
+                now: now, wait: policy.reattachGrace + .milliseconds(Int64(spread)))
             tell(device: device, .timePassed)
         }
         for request in recovery.requests {

@@ -13,6 +13,8 @@ final class StatusGathering {
     let origin: APIOrigin
     var missing: Int
     var found: [(cid: CID, isOnline: Bool, seenAt: Instant)] = []
+    /// The store could tell of every device, whether there is one or not.
+    var isComplete = true
 
     init(app: AppID, origin: APIOrigin, missing: Int) {
         self.app = app
@@ -26,6 +28,7 @@ struct StatusQuestion {
     let cids: [CID]
     var openParts: Int
     var found: [CID: UserStatus] = [:]
+    var isComplete = true
 }
 
 extension Shard {
@@ -54,12 +57,16 @@ extension Shard {
             gathering.found.append((cid, isOnline, devices[device].record.seenAt))
         }
         guard gathering.missing == 0 else { return }
-        post(.reply(.status(gathering.origin, gathering.found)), to: gathering.origin.shard)
+        post(
+            .reply(.status(gathering.origin, gathering.found, isComplete: gathering.isComplete)), to: gathering.origin.shard)
     }
 
-    mutating func collect(_ statuses: [(cid: CID, isOnline: Bool, seenAt: Instant)], for origin: APIOrigin) {
+    mutating func collect(
+        _ statuses: [(cid: CID, isOnline: Bool, seenAt: Instant)], isComplete: Bool, for origin: APIOrigin
+    ) {
         guard var question = statusQuestions.removeValue(forKey: origin) else { return }
         question.openParts -= 1
+        question.isComplete = question.isComplete && isComplete
         for status in statuses {
             question.found[status.cid] = UserStatus(isOnline: status.isOnline, lastLogin: status.seenAt)
         }
@@ -67,6 +74,7 @@ extension Shard {
             statusQuestions[origin] = question
             return
         }
+        guard question.isComplete else { return fill(origin, .failure(.busy(retryAfterSeconds: 5))) }
         let devices = question.cids.map { APIAnswer.Device(cid: $0, status: question.found[$0]) }
         fill(origin, .success(.statuses(devices)))
     }

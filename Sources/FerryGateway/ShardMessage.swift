@@ -75,7 +75,7 @@ enum ShardReply: Sendable {
     /// Devices that are not registered with the app are left out.
     /// The shard takes the token no more.
     case revoked(APIOrigin)
-    case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)])
+    case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)], isComplete: Bool)
 }
 
 /// An accepted message, as the API tells of it.

@@ -43,6 +43,27 @@ package enum FileReplacement {
         _ = try SystemError.check("sync the folder \(folder)", clinux_sync_directory(folder))
     }
 
+    /// As `replace`, but only where there is no such file yet; whether this call made it.
+    package static func create(_ path: String, with bytes: [UInt8]) throws(SystemError) -> Bool {
+        let fresh = path + ".\(getpid()).new"
+        _ = unlink(fresh)
+        let descriptor = try SystemError.check("create \(fresh)", clinux_open_create(fresh, 0o600))
+        defer { _ = unlink(fresh) }
+        do {
+            defer { _ = clinux_close(descriptor) }
+            try write(bytes, to: descriptor, name: fresh)
+            _ = try SystemError.check("sync \(fresh)", clinux_fdatasync(descriptor))
+        }
+        // Unlike a rename, a link never replaces what somebody else has made meanwhile.
+        if link(fresh, path) < 0 {
+            if errno == EEXIST { return false }
+            throw SystemError("make \(path)", errno)
+        }
+        let folder = folder(of: path)
+        _ = try SystemError.check("sync the folder \(folder)", clinux_sync_directory(folder))
+        return true
+    }
+
     private static func write(_ bytes: [UInt8], to descriptor: Int32, name: String) throws(SystemError) {
         var written = 0
         while written < bytes.count {

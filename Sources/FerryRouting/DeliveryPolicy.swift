@@ -21,10 +21,13 @@ package enum Presence: Hashable, Sendable, BitwiseCopyable {
     case attached(SessionID)
     /// The session was lost; the device is offline at this time if it has not come back.
     case grace(until: Instant)
+    /// Found at a start of the gateway, which does not know for how long it was away: offline, but no stub is asked for until
+    /// then, since the device may be about to come back.
+    case restored(until: Instant)
 
     package var isOnline: Bool {
         switch self {
-        case .offline: false
+        case .offline, .restored: false
         case .attached, .grace: true
         }
     }

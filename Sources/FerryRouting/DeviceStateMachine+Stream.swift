@@ -80,7 +80,7 @@ extension DeviceStateMachine {
         enforceCap(policy, actions: &actions)
         switch presence {
         case .attached: actions.append(.transmit)
-        case .grace: break
+        case .grace, .restored: break
         case .offline:
             switch message.stub {
             case .none: markDue(actions: &actions)

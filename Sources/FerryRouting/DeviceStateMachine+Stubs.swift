@@ -27,7 +27,8 @@ extension DeviceStateMachine {
             unsyncedDue = unsyncedDue == .max ? .max : unsyncedDue + 1
             actions.append(.recordStubsDue(upTo: last))
         } else {
-            actions.append(.recordNoToken(upTo: last))
+            // The record is cumulative: it must not settle what is still due behind it.
+            if stubsSettledUpTo >= last { actions.append(.recordNoToken(upTo: last)) }
         }
     }
 

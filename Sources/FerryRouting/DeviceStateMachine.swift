@@ -57,10 +57,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
         earliestExpiry = min(earliestExpiry, message.isLiveOnly ? .distantPast : message.expiresAt)
     }
 
-    /// After the last `restore`: the device counts as lost at `now`, so that what is due waits for the grace. What was live
-    /// only ends at the first `.timePassed`.
-    package mutating func finishRestoring(now: Instant, policy: Policy) {
-        presence = .grace(until: now + policy.reattachGrace)
+    /// After the last `restore`: what is due waits for `wait` from `now`. What was live only ends at the first `.timePassed`.
+    package mutating func finishRestoring(now: Instant, wait: Duration) {
+        presence = .restored(until: now + wait)
     }
 
     /// Handles one event. Actions are appended in the order in which they must be performed.
@@ -93,7 +92,10 @@ package struct DeviceStateMachine: Hashable, Sendable {
     /// When `.timePassed` is wanted next, if at all.
     package var deadline: Instant? {
         var earliest = Instant.distantFuture
-        if case .grace(let until) = presence { earliest = until }
+        switch presence {
+        case .grace(let until), .restored(let until): earliest = until
+        case .offline, .attached: break
+        }
         if case .coolingDown(let until) = defaultStub { earliest = min(earliest, until) }
         if !log.isEmpty { earliest = min(earliest, earliestExpiry) }
         return earliest == .distantFuture ? nil : earliest
@@ -210,8 +212,10 @@ package struct DeviceStateMachine: Hashable, Sendable {
         // More than the cap can only be there after a restart, when drops were on their way to the disk.
         enforceCap(policy, actions: &actions)
         expire(now: now, actions: &actions)
-        if case .grace(let until) = presence, until <= now {
-            becomeOffline(now: now, policy: policy, actions: &actions)
+        switch presence {
+        case .grace(let until), .restored(let until):
+            if until <= now { becomeOffline(now: now, policy: policy, actions: &actions) }
+        case .offline, .attached: break
         }
         if case .coolingDown(let until) = defaultStub, until <= now {
             defaultStub = .idle

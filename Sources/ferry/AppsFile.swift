@@ -41,7 +41,8 @@ struct AppsFile {
                 name: app.name, apns: nil)
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-            try SecretFile.create(path, String(decoding: try encoder.encode([entry]), as: UTF8.self) + "\n")
+            let text = String(decoding: try encoder.encode([entry]), as: UTF8.self) + "\n"
+            guard try SecretFile.create(path, text) else { return try open(path, makesFirst: makesFirst) }
             return AppsFile(apps: [app], isNew: true)
         }
         let entries: [Entry]

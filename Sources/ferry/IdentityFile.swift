@@ -24,7 +24,7 @@ enum IdentityFile {
                     + "its backup, or put 64 random hex digits there to have every device register anew")
         }
         let (identity, key) = try fresh()
-        try SecretFile.create(path, SecretFile.hex(key) + "\n")
+        guard try SecretFile.create(path, SecretFile.hex(key) + "\n") else { return try open(path, forUsed: folder) }
         EventLog.write(.info, "identity key made; keep a copy apart from the data", ["file": path])
         return identity
     }

@@ -3,9 +3,10 @@ internal import FerryIO
 
 /// Small files with secrets: mode 0600, on disk whole or not at all.
 enum SecretFile {
-    static func create(_ path: String, _ text: String) throws {
+    /// Whether this call made the file; false when another start did so first.
+    static func create(_ path: String, _ text: String) throws -> Bool {
         do {
-            try FileReplacement.replace(path, with: Array(text.utf8))
+            return try FileReplacement.create(path, with: Array(text.utf8))
         } catch {
             throw SettingsError("\(path) cannot be written: \(error)")
         }

@@ -50,7 +50,8 @@ struct ServeSettings {
         default: throw SettingsError("store \"\(storeName)\" is not known; use embedded or memory")
         }
         // Beside the folder and not in it, so that a copy of the data holds no secret.
-        let base = dataPath.hasSuffix("/") ? String(dataPath.dropLast()) : dataPath
+        let base = Self.folderPath(dataPath)
+        guard base != "/" else { throw SettingsError("the data folder cannot be /; name a folder of its own") }
         let identity: Identity
         if isMemory && givenIdentity == nil {
             identity = try IdentityFile.fresh().identity
@@ -84,7 +85,7 @@ struct ServeSettings {
             }
         }
         configuration.acceptsLoss = arguments.has("--accept-loss")
-        configuration.store = isMemory ? .memory : .embedded(folder: dataPath)
+        configuration.store = isMemory ? .memory : .embedded(folder: base)
         // A store in memory has no folder of its own; one that is named all the same gets the outbox.
         configuration.outboxPath = isMemory && givenData == nil ? nil : base + "/outbox.jsonl"
         if isMemory, givenData != nil {
@@ -104,6 +105,14 @@ struct ServeSettings {
         let isOwnFile = givenApps == nil && apps.apps.count == 1
         firstApp = apps.isNew || (isOwnFile && isatty(STDERR_FILENO) == 1) ? apps.apps.first : nil
         self.configuration = configuration
+    }
+
+    /// Without `.`, `..` and slashes at the end, so that what is put beside the folder is not put into it.
+    private static func folderPath(_ path: String) -> String {
+        guard path.hasSuffix("/") || path.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }) else {
+            return path
+        }
+        return URL(fileURLWithPath: path, isDirectory: true).standardizedFileURL.path
     }
 
     private static func address(_ text: String?, _ name: String) throws -> SocketAddress? {

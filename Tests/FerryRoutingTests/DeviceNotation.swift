@@ -39,6 +39,7 @@ enum DeviceNotation {
         case .offline: "offline"
         case .attached(let session): "session \(session.rawValue)"
         case .grace(let until): "grace \(offset(until, now))"
+        case .restored(let until): "restored \(offset(until, now))"
         }
     }
 

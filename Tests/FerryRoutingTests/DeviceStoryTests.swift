@@ -135,7 +135,7 @@ struct DeviceStoryTests {
             var device = Device(hasToken: true)
             device.machine.restore(
                 DeviceScenario.Sort.liveOnly.message(seq: 1, now: device.now, bytes: 1, stub: .notWanted))
-            device.machine.finishRestoring(now: device.now, policy: DeliveryPolicy())
+            device.machine.finishRestoring(now: device.now, wait: .seconds(5))
             #expect(device.machine.deadline.map { $0 <= device.now } == true)
             if comesBack { device.attach() } else { device.tell(.timePassed) }
             #expect(device.ends == [.expired])

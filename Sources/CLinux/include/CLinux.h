@@ -48,6 +48,7 @@ int clinux_block_signals(void);
 int clinux_wait_signal(int fd);
 // The same, for at most timeout_ms; 0 when none came.
 int clinux_poll_signal(int fd, int timeout_ms);
+// A peer or a file limit must not end the process by a signal.
 void clinux_ignore_sigpipe(void);
 
 // Raises the soft descriptor limit to the hard one; answers what it is then.
