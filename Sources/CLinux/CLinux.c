@@ -20,6 +20,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -265,6 +266,12 @@ int64_t clinux_file_size(int fd) {
 }
 
 int clinux_truncate(int fd, int64_t length) { ANSWER(ftruncate(fd, length)); }
+
+int64_t clinux_free_bytes(const char *path) {
+    struct statvfs status;
+    if (statvfs(path, &status) < 0) return -errno;
+    return (int64_t)(status.f_bavail * status.f_frsize);
+}
 
 struct thread_start {
     void (*body)(void *);

@@ -44,4 +44,9 @@ package enum Directory {
 
     /// The number of this process, for those who wonder who holds a lock.
     package static var processID: Int { Int(clinux_process_id()) }
+
+    /// Bytes that may still be written to the file system that the directory is on.
+    package static func freeBytes(_ path: String) throws(SystemError) -> Int {
+        Int(try SystemError.check("ask for the room left around \(path)", clinux_free_bytes(path)))
+    }
 }

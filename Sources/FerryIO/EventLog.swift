@@ -11,23 +11,51 @@ package enum EventLog {
         case error
     }
 
+    /// Lines of one text that are written in one second; what is above is counted and told with the next line of that text.
+    private static let linesPerSecond = 20
+
     package static func write(_ level: Level, _ text: StaticString, _ data: KeyValuePairs<String, String> = [:]) {
-        var line = "\(timestamp()) \(level.rawValue) \(text)"
-        for (key, value) in data { line += " \(key)=\(quoted(value))" }
-        line += "\n"
-        lost.withLock { lost in
+        state.withLock { state in
+            guard let unsaid = state.admit(text) else { return }
+            var line = "\(timestamp()) \(level.rawValue) \(text)"
+            for (key, value) in data { line += " \(key)=\(quoted(value))" }
+            if unsaid > 0 { line += " unsaid=\(unsaid)" }
+            line += "\n"
             guard clinux_takes_bytes(2) != 0 else {
-                lost += 1
+                state.lost += 1
                 return
             }
-            if lost > 0 { line = "\(timestamp()) warning log lines lost count=\(lost)\n" + line }
-            lost = 0
+            if state.lost > 0 { line = "\(timestamp()) warning log lines lost count=\(state.lost)\n" + line }
+            state.lost = 0
             print(line)
         }
     }
 
-    /// Lines that nobody took since the last one that somebody did. The lock makes looking and writing one step.
-    private static let lost = Mutex<UInt64>(0)
+    private struct State {
+        /// Lines that nobody took since the last one that somebody did.
+        var lost: UInt64 = 0
+        /// By the address of the text, which is a constant of the program.
+        var rates: [UInt: (second: Int64, lines: Int, unsaid: UInt64)] = [:]
+
+        /// nil: too many of this text in this second. Else how many of it were left out before.
+        mutating func admit(_ text: StaticString) -> UInt64? {
+            let address = UInt(bitPattern: text.utf8Start)
+            let second = clinux_boot_milliseconds() / 1000
+            var rate = rates[address] ?? (second, 0, 0)
+            if rate.second != second { (rate.second, rate.lines) = (second, 0) }
+            defer { rates[address] = rate }
+            guard rate.lines < EventLog.linesPerSecond else {
+                rate.unsaid += 1
+                return nil
+            }
+            rate.lines += 1
+            defer { rate.unsaid = 0 }
+            return rate.unsaid
+        }
+    }
+
+    /// The lock makes looking and writing one step.
+    private static let state = Mutex(State())
 
     /// Text for people, as it is.
     package static func print(_ text: String) { writeAll(text, to: 2) }

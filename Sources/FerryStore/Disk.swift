@@ -12,6 +12,12 @@ package protocol Disk: AnyObject, Sendable {
     func rename(_ name: String, to target: String) throws(SystemError)
     /// Returns when the names are on the disk.
     func syncDirectory() throws(SystemError)
+    /// Bytes that are left; nil where nobody knows.
+    func freeBytes() throws(SystemError) -> Int?
+}
+
+extension Disk {
+    package func freeBytes() throws(SystemError) -> Int? { nil }
 }
 
 /// An open file; closed when nobody holds it. Usable from several threads.

@@ -62,6 +62,11 @@ package final class FileDisk: Disk {
         let file = try OpenFile.create("\(folder)/\(name)")
         do throws(SystemError) {
             try file.resize(to: 0)
+            // As much again stays free for the tables: what is kept of an old segment must find room there before that
+            // segment can go and make room itself.
+            guard try Directory.freeBytes(folder) / 2 >= bytes else {
+                throw SystemError("reserve \(2 * bytes) bytes in \(folder)", ErrorNumber.noSpace)
+            }
             try file.reserve(bytes)
         } catch {
             // A file that got only a part of its room must not keep that from others.
@@ -79,6 +84,7 @@ package final class FileDisk: Disk {
     }
 
     package func syncDirectory() throws(SystemError) { try Directory.sync(folder) }
+    package func freeBytes() throws(SystemError) -> Int? { try Directory.freeBytes(folder) }
 }
 
 extension OpenFile: DiskFile {}

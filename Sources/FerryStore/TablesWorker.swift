@@ -91,8 +91,23 @@ struct TablesWorker {
         forgotten.removeAll(keepingCapacity: true)
     }
 
+    /// RocksDB takes a full disk badly: rather wait here, with the segment where it is.
+    private func checkRoom() throws(StoreFailure) {
+        do throws(SystemError) {
+            guard let free = try disk.freeBytes(), free < min(options.segmentBytes, Self.roomForFlush) else { return }
+        } catch {
+            throw StoreFailure(error)
+        }
+        throw StoreFailure(
+            .full, "The disk around \(disk.folder) is too full to move old messages to the tables: make room there")
+    }
+
+    /// What a flush of the tables may take at once, in bytes.
+    private static let roomForFlush = 64 << 20
+
     private mutating func retire() throws(StoreFailure) {
         guard let current = retirement, current.isComplete(shards: sinks.count) else { return }
+        try checkRoom()
         let lost = try current.carryOut(
             tables: tables, file: files[current.segment], requestWindow: options.requestWindow)
         for reference in lost {

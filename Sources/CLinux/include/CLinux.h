@@ -76,6 +76,8 @@ long clinux_pwrite(int fd, const void *bytes, size_t count, int64_t offset);
 long clinux_pread(int fd, void *buffer, size_t count, int64_t offset);
 int64_t clinux_file_size(int fd);
 int clinux_truncate(int fd, int64_t length);
+// Bytes of the file system around `path` that an unprivileged process may still use.
+int64_t clinux_free_bytes(const char *path);
 
 int clinux_thread_create(const char *name, void (*body)(void *), void *context, uint64_t *thread);
 int clinux_thread_join(uint64_t thread);
