@@ -210,7 +210,8 @@ extension Shard {
         let length = RecordCodec.append(message, to: &journal.writer)
         devices[device].pendingChanges += 1
         journal.effects.append(
-            .messageAccepted(message, order, offset: UInt32(offset), length: UInt32(length), absences: devices[device].absences))
+            .messageAccepted(
+                message, order, offset: UInt32(offset), length: UInt32(length), absences: devices[device].absences))
     }
 
     private mutating func makeMessage(_ order: PushOrder, seq: Seq, device: Int) -> AcceptedMessage {

@@ -58,7 +58,8 @@ extension Shard {
         }
         guard gathering.missing == 0 else { return }
         post(
-            .reply(.status(gathering.origin, gathering.found, isComplete: gathering.isComplete)), to: gathering.origin.shard)
+            .reply(.status(gathering.origin, gathering.found, isComplete: gathering.isComplete)),
+            to: gathering.origin.shard)
     }
 
     mutating func collect(
