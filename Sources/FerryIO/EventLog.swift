@@ -60,9 +60,6 @@ package enum EventLog {
     /// Text for people, as it is.
     package static func print(_ text: String) { writeAll(text, to: 2) }
 
-    /// A whole line on stdout, at once.
-    package static func printOut(_ line: String) { writeAll(line + "\n", to: 1) }
-
     private static func writeAll(_ text: String, to descriptor: Int32) {
         var text = text
         text.withUTF8 { bytes in

@@ -33,9 +33,11 @@ package struct AckWindow: Hashable, Sendable, BitwiseCopyable {
     }
 
     /// Whether an entry of `bytes` may go now. A single one larger than the limit may go when nothing else is in flight.
-    package func hasRoom(for bytes: UInt32) -> Bool {
-        if inFlight == 0 { return true }
-        return inFlight < messageLimit && Int64(inFlightBytes) + Int64(bytes) <= Int64(byteLimit)
+    /// `ahead` entries of `aheadBytes` in all count as sent before it.
+    package func hasRoom(for bytes: UInt32, ahead: Int = 0, aheadBytes: Int = 0) -> Bool {
+        let before = Int(inFlight) + ahead
+        if before == 0 { return true }
+        return before < Int(messageLimit) && Int(inFlightBytes) + aheadBytes + Int(bytes) <= Int(byteLimit)
     }
 
     package mutating func didSend(_ seq: Seq, bytes: UInt32) {

@@ -39,15 +39,14 @@ extension DeviceStateMachine {
         guard case .attached = presence else { return nil }
         let index = log.firstIndex(after: seq)
         let message = index < log.count ? log[index] : nil
-        let bytes = message?.payloadBytes ?? 0
-        if Int(window.inFlight) + ahead > 0 {
-            guard Int(window.inFlight) + ahead < Int(window.messageLimit) else { return nil }
-            guard Int(window.inFlightBytes) + aheadBytes + Int(bytes) <= Int(window.byteLimit) else { return nil }
-        }
         if let gap = gaps.first(where: { $0.upTo > seq }), message.map({ gap.upTo < $0.seq }) ?? true {
-            return unsyncedDrops == 0 ? .gap(gap) : nil
+            guard unsyncedDrops == 0, window.hasRoom(for: 0, ahead: ahead, aheadBytes: aheadBytes) else { return nil }
+            return .gap(gap)
         }
-        return message.map { .message($0) }
+        guard let message, window.hasRoom(for: message.payloadBytes, ahead: ahead, aheadBytes: aheadBytes) else {
+            return nil
+        }
+        return .message(message)
     }
 
     mutating func didSend(_ seq: Seq) {

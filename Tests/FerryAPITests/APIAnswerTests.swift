@@ -50,7 +50,7 @@ struct APIAnswerTests {
         arguments: [
             (.notJSON(.syntax), 1, 200), (.starting, 2, 200), (.notFound("/"), 404, 404),
             (.methodNotAllowed(allow: "GET"), 405, 405), (.tokenInvalid, 10001, 401),
-            (.authenticationTooFrequent(retryAfterSeconds: 1), 10003, 401), (.signInvalid, 20001, 400),
+            (.signInvalid, 20001, 400),
             (.targetInvalid("x"), 20001, 400), (.requestIDReused("x"), 20001, 400),
             (.busy(retryAfterSeconds: 1), 30019, 403),
         ] as [(APIError, Int, Int)])

@@ -48,12 +48,6 @@ package struct APIError: Error, Hashable, Sendable {
     /// must never be the answer to an authentication.
     package static let tokenInvalid = APIError(code: 10001, message: "token is invalid or expired")
 
-    /// 10003: too many authentications a minute.
-    package static func authenticationTooFrequent(retryAfterSeconds: Int) -> APIError {
-        APIError(
-            code: 10003, message: "too many authentications, please retry later", retryAfterSeconds: retryAfterSeconds)
-    }
-
     /// 20001 with any wording.
     package static func badParameter(_ message: String) -> APIError { APIError(code: 20001, message: message) }
 
