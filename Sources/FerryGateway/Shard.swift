@@ -262,7 +262,7 @@ struct Shard: ~Copyable {
     }
 
     /// Everything accepted is on disk and answered, what was to be sent had its chance, and no other shard has a question.
-    private mutating func isDrained() -> Bool {
+    mutating func isDrained() -> Bool {
         if now >= drainEnds { return true }
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0

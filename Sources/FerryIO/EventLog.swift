@@ -1,5 +1,6 @@
 internal import CLinux
 internal import FerryCore
+internal import Synchronization
 
 /// One line an event on stderr: time, level, a constant text, then data as `key=value`. Secrets and payloads are never data.
 package enum EventLog {
@@ -9,7 +10,13 @@ package enum EventLog {
         case error
     }
 
+    private static let silent = Atomic<Bool>(false)
+
+    /// From now on, nothing of what happens is written: for a process that plays thousands of gateways.
+    package static func silence() { silent.store(true, ordering: .relaxed) }
+
     package static func write(_ level: Level, _ text: StaticString, _ data: KeyValuePairs<String, String> = [:]) {
+        guard !silent.load(ordering: .relaxed) else { return }
         var line = "\(timestamp()) \(level.rawValue) \(text)"
         for (key, value) in data { line += " \(key)=\(quoted(value))" }
         line += "\n"
