@@ -84,6 +84,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
             unsyncedDue -= unsyncedDue > 0 ? 1 : 0
             requestDueStubs(now: now, actions: &actions)
         case .stubAnswered(let plan): stubAnswered(plan, now: now, policy: policy)
+        case .stubWithdrawn(let seq): withdrawStub(seq, now: now, actions: &actions)
         case .tokenChanged(let has): changeToken(has, now: now, actions: &actions)
         case .unreadable(let seq): giveUp(seq, actions: &actions)
         case .timePassed: timePassed(now: now, policy: policy, actions: &actions)

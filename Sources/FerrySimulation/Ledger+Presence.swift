@@ -86,6 +86,8 @@ extension Ledger {
         turns = Array(repeating: (step, Instant.distantPast), count: shards)
         for device in devices.indices {
             devices[device].current = nil
+            // An acknowledgement that was not synced is forgotten.
+            devices[device].settled = .zero
             devices[device].onlineSinceStep = nil
             devices[device].graceUntil = .distantPast
             devices[device].openLinks = 0
