@@ -54,8 +54,8 @@ extension Shard {
         let cid = devices[device].record.cid
         if isInTables(message.location) { forgotten.append((cid, message.seq)) }
         guard state != .delivered else { return }
-        let record = Record.settled(cid: cid, seq: message.seq, state: state)
         let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
+        let record = Record.settled(cid: cid, seq: message.seq, state: state, isTold: isTold)
         if isTold { markChanged(device) }
         append(record, isTold ? .dropRecorded(cid, record) : nil)
     }

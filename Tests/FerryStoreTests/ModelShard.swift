@@ -133,7 +133,7 @@ final class ModelShard {
             end(cid) { $0.message.seq <= upTo }
             state.devices[cid]?.record.acknowledged = upTo
             if let gap = state.devices[cid]?.record.gap, gap.upTo <= upTo { state.devices[cid]?.record.gap = nil }
-        case .settled(let cid, let seq, let outcome):
+        case .settled(let cid, let seq, let outcome, _):
             guard let kept = state.devices[cid]?.kept.first(where: { $0.message.seq == seq }) else { return }
             end(cid) { $0.message.seq == seq }
             if !kept.message.isLiveOnly, outcome == .expired || outcome == .overflowed {
