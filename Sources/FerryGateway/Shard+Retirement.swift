@@ -14,6 +14,10 @@ struct Retirement {
     var cursor = 0
     /// The last slice has been sent; the store is at work.
     var isTold = false
+    /// The device at the cursor has a drop on its way to the disk. Whether it gets there decides what its row must say.
+    var isHeld = false
+    /// Devices whose row, in place of a record that the disk refused, tells of a drop; once for each drop.
+    var carried: [CID] = []
 }
 
 extension Shard {
@@ -25,7 +29,11 @@ extension Shard {
 
     mutating func endRetirement(of segment: UInt32) {
         retiredSegment = max(retiredSegment, segment)
+        let carried = retirement?.carried ?? []
         retirement = nil
+        for cid in carried {
+            if let device = devices.index(of: cid) { tell(device: device, .dropSynced) }
+        }
     }
 
     mutating func continueRetirement() {
@@ -33,12 +41,22 @@ extension Shard {
         var remains = SegmentRemains()
         let end = min(current.cursor + Self.devicesPerSlice, devices.endIndex)
         var device = current.cursor
+        retirement?.isHeld = false
         while device < end {
-            if devices.isInUse(device) { gather(device, of: current.segment, into: &remains) }
+            if devices.isInUse(device) {
+                let refused = takeRefusedDrops(of: device)
+                guard refused.count >= Int(devices[device].machine.unsyncedDrops) else {
+                    deferred += refused
+                    retirement?.isHeld = true
+                    break
+                }
+                retirement?.carried += refused.map { _ in devices[device].record.cid }
+                gather(device, of: current.segment, mustTell: !refused.isEmpty, into: &remains)
+            }
             device += 1
         }
-        retirement?.cursor = end
-        let isLast = end >= devices.endIndex
+        retirement?.cursor = device
+        let isLast = device >= devices.endIndex
         if isLast {
             remains.requests = requests.takeEntries(upTo: current.segment)
             remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
@@ -57,9 +75,24 @@ extension Shard {
         return going.map { (digest: $0.key, expiresAt: $0.value.expiresAt) }
     }
 
-    private mutating func gather(_ device: Int, of segment: UInt32, into remains: inout SegmentRemains) {
+    /// The drops of a device whose records the disk refused, taken off the list of what is tried again. The messages may lie
+    /// in the segment that goes, so the device's row tells of them instead.
+    private mutating func takeRefusedDrops(of device: Int) -> [(record: Record, effect: CommitEffect)] {
+        guard !deferred.isEmpty, devices[device].machine.unsyncedDrops > 0 else { return [] }
+        let cid = devices[device].record.cid
+        func isDrop(_ item: (record: Record, effect: CommitEffect)) -> Bool {
+            if case .dropRecorded(cid, _) = item.effect { true } else { false }
+        }
+        let taken = deferred.filter(isDrop)
+        deferred.removeAll(where: isDrop)
+        return taken
+    }
+
+    private mutating func gather(
+        _ device: Int, of segment: UInt32, mustTell: Bool, into remains: inout SegmentRemains
+    ) {
         let changed = devices[device].changedSegment
-        if changed != 0 && changed <= segment {
+        if mustTell || (changed != 0 && changed <= segment) {
             remains.devices.append(devices[device].currentRecord)
             devices[device].changedSegment = 0
         }

@@ -153,7 +153,7 @@ struct Shard: ~Copyable {
 
     /// What the end of a tick left over; no event would wake the loop for it.
     var hasMoreToDo: Bool {
-        if let retirement, !retirement.isTold { return true }
+        if let retirement, !retirement.isTold, !retirement.isHeld { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
     }
 

@@ -23,7 +23,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
     package internal(set) var window: AckWindow
     package internal(set) var hasToken: Bool
     /// Drops in `gaps` whose records are not on disk yet; until then no gap may be told (P1).
-    var unsyncedDrops: UInt32 = 0
+    package internal(set) var unsyncedDrops: UInt32 = 0
     /// The record that stubs are due is not on disk yet; until then none is asked for (P1).
     var unsyncedDue: UInt32 = 0
     var defaultStub = DefaultStub.idle

@@ -53,7 +53,7 @@ extension Ledger {
         }
         let post = posts[number]
         let isOffLine = push.flags.contains(.offLine)
-        trace.note("push", link.number, number, isOffLine ? 1 : 0, "seq \(push.seq)")
+        trace.note("push", link.number, number, isOffLine ? 1 : 0, "device \(device) seq \(push.seq)")
         guard post.device == device else { throw fail("P1", "post \(number) went to device \(device)") }
         guard push.payload.count == post.payload.utf8.count else { throw fail("P1", "post \(number) was changed") }
         guard !post.isRefused else { throw fail("P1", "post \(number) was refused, and delivered") }
@@ -92,7 +92,7 @@ extension Ledger {
     }
 
     private func leftGap(_ gap: GapFrame, _ link: Link, _ device: Int) throws(Violation) {
-        trace.note("gap", link.number, Int(gap.expired), Int(gap.overflowed), "seq \(gap.seq)")
+        trace.note("gap", link.number, Int(gap.expired), Int(gap.overflowed), "device \(device) seq \(gap.seq)")
         guard gap.seq > link.facts.lastSent else {
             throw fail("P2", "a gap with number \(gap.seq) follows \(link.facts.lastSent)")
         }

@@ -2,7 +2,7 @@ internal import FerryIO
 
 /// What happened in a run, in order: always as one number, and as text where somebody wants to read it.
 final class Trace {
-    private let isTold: Bool
+    let isTold: Bool
     /// FNV-1a over everything noted.
     private(set) var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     var step = 0

@@ -1,6 +1,7 @@
 internal import FerryAPNS
 internal import FerryCore
 internal import FerryGateway
+internal import FerryIO
 internal import FerryStore
 
 /// The gateway's lives: starts, turns, crashes and stops.
@@ -11,6 +12,7 @@ extension World {
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
         options.requestWindow = configuration.requestWindow
+        if trace.isTold { options.report = { EventLog.write(.error, "store", ["reason": $0.description]) } }
         do {
             let store = try SteppedStore.inMemory(options, disk: disk, tables: tables)
             var configuration = configuration

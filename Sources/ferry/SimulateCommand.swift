@@ -22,7 +22,7 @@ enum SimulateCommand {
     static func run(_ arguments: [String]) -> Int32 {
         CommandOutput.run(parser, arguments) { options in
             hashTheSameEachTime()
-            EventLog.silence()
+            if !options.has("--trace") { EventLog.silence() }
             let seed = options.value("--seed").map { UInt64($0) }
             guard let first = seed ?? UInt64(options.value("--first") ?? "1"),
                 let count = UInt64(options.value("--seeds") ?? (seed == nil ? "1000" : "1")), count >= 1,
