@@ -57,7 +57,7 @@ extension Shard {
         let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
         let record = Record.settled(cid: cid, seq: message.seq, state: state, isTold: isTold)
         if isTold { markChanged(device) }
-        append(record, isTold ? .dropRecorded(cid, record) : nil)
+        append(record, isTold ? .dropRecorded(cid, record, segment: message.location.segment) : nil)
     }
 
     mutating func deviceTimer(_ device: Int) {

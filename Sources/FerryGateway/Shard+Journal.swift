@@ -115,7 +115,7 @@ extension Shard {
             guard let device = devices.index(of: cid) else { return }
             devices[device].pendingChanges -= 1
             markChanged(device, segment: segment)
-        case .dropRecorded(let cid, _):
+        case .dropRecorded(let cid, _, _):
             if let device = devices.index(of: cid) { tell(device: device, .dropSynced) }
         case .stubsDueRecorded(let cid, _):
             if let device = devices.index(of: cid) { tell(device: device, .dueSynced) }
@@ -133,7 +133,7 @@ extension Shard {
             for waiter in waiters { turnAway(waiter) }
         case .pushTokenChanged(let cid, _, _), .recordChanged(let cid):
             if let device = devices.index(of: cid) { devices[device].pendingChanges -= 1 }
-        case .dropRecorded(_, let record), .stubsDueRecorded(_, let record):
+        case .dropRecorded(_, let record, _), .stubsDueRecorded(_, let record):
             deferred.append((record, effect))
             deferredUntil = min(deferredUntil, now + .seconds(1))
         case .apiTokenRevoked(_, _, let origin): fill(origin, .failure(.busy(retryAfterSeconds: 5)))

@@ -44,14 +44,11 @@ extension Shard {
         retirement?.isHeld = false
         while device < end {
             if devices.isInUse(device) {
-                let refused = takeRefusedDrops(of: device)
-                guard refused.count >= Int(devices[device].machine.unsyncedDrops) else {
-                    deferred += refused
+                guard drops(of: device).refused == Int(devices[device].machine.unsyncedDrops) else {
                     retirement?.isHeld = true
                     break
                 }
-                retirement?.carried += refused.map { _ in devices[device].record.cid }
-                gather(device, of: current.segment, mustTell: !refused.isEmpty, into: &remains)
+                gather(device, of: current.segment, into: &remains)
             }
             device += 1
         }
@@ -75,31 +72,60 @@ extension Shard {
         return going.map { (digest: $0.key, expiresAt: $0.value.expiresAt) }
     }
 
-    /// The drops of a device whose records the disk refused, taken off the list of what is tried again. The messages may lie
-    /// in the segment that goes, so the device's row tells of them instead.
-    private mutating func takeRefusedDrops(of device: Int) -> [(record: Record, effect: CommitEffect)] {
-        guard !deferred.isEmpty, devices[device].machine.unsyncedDrops > 0 else { return [] }
-        let cid = devices[device].record.cid
-        func isDrop(_ item: (record: Record, effect: CommitEffect)) -> Bool {
-            if case .dropRecorded(cid, _) = item.effect { true } else { false }
+    /// How many drops of the device wait for another try because the disk refused their records, and what of them is of
+    /// messages that `segment` does not hold.
+    private func drops(of device: Int, outside segment: UInt32 = 0) -> (refused: Int, outside: [Record]) {
+        guard !deferred.isEmpty, devices[device].machine.unsyncedDrops > 0 else { return (0, []) }
+        var refused = 0
+        var outside: [Record] = []
+        for item in deferred {
+            guard case .dropRecorded(devices[device].record.cid, let record, let place) = item.effect else { continue }
+            refused += 1
+            if place != segment { outside.append(record) }
         }
-        let taken = deferred.filter(isDrop)
-        deferred.removeAll(where: isDrop)
-        return taken
+        return (refused, outside)
     }
 
-    private mutating func gather(
-        _ device: Int, of segment: UInt32, mustTell: Bool, into remains: inout SegmentRemains
-    ) {
+    private mutating func gather(_ device: Int, of segment: UInt32, into remains: inout SegmentRemains) {
         let changed = devices[device].changedSegment
-        if mustTell || (changed != 0 && changed <= segment) {
-            remains.devices.append(devices[device].currentRecord)
-            devices[device].changedSegment = 0
+        let (refused, outside) = drops(of: device, outside: segment)
+        if refused > outside.count { carryDrops(of: device, segment) }
+        if refused > outside.count || (changed != 0 && changed <= segment) {
+            var record = devices[device].currentRecord
+            // After a restart these are kept as before, and are dropped again.
+            for drop in outside { record.uncount(drop) }
+            remains.devices.append(record)
+            devices[device].changedSegment = outside.isEmpty ? 0 : currentSegment
         }
         let cid = devices[device].record.cid
         for message in devices[device].machine.log.messages(inSegment: segment) {
             remains.kept.append(MessageReference(cid: cid, seq: message.seq, location: message.location))
         }
+    }
+}
+
+extension Shard {
+    /// The messages go with the segment, so from its end on the device's row tells of their drops in place of the records.
+    private mutating func carryDrops(of device: Int, _ segment: UInt32) {
+        let cid = devices[device].record.cid
+        func goes(_ item: (record: Record, effect: CommitEffect)) -> Bool {
+            if case .dropRecorded(cid, _, segment) = item.effect { true } else { false }
+        }
+        retirement?.carried += deferred.filter(goes).map { _ in cid }
+        deferred.removeAll(where: goes)
+    }
+}
+
+extension DeviceRecord {
+    /// Takes a drop out of the gap again.
+    fileprivate mutating func uncount(_ drop: Record) {
+        guard case .settled(_, let seq, let state, _) = drop, seq > acknowledged, var smaller = gap else { return }
+        switch state {
+        case .expired where smaller.expired > 0: smaller.expired -= 1
+        case .overflowed where smaller.overflowed > 0: smaller.overflowed -= 1
+        default: return
+        }
+        gap = smaller.count > 0 ? smaller : nil
     }
 }
 
