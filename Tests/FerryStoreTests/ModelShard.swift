@@ -215,7 +215,7 @@ final class ModelShard {
         case .deviceRegistered(let registration):
             state.devices[registration.cid]?.changed.insert(location.segment)
         case .pushTokenChanged(let cid, _, _), .deviceSeen(let cid, _), .acknowledged(let cid, _),
-            .settled(let cid, _, _), .stubDue(let cid, _), .stubSettled(let cid, _, _):
+            .settled(let cid, _, _, _), .stubDue(let cid, _), .stubSettled(let cid, _, _):
             state.devices[cid]?.changed.insert(location.segment)
         }
     }
