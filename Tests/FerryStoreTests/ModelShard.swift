@@ -83,17 +83,13 @@ final class ModelShard {
         }
         pending[ticket] = records
         store.submit([.append(ticket: ticket, records: writer.bytes, highest: highest)], from: shard)
-        forgetEnded()
-    }
-
-    private var ended: [(cid: CID, seq: Seq)] = []
-
-    /// Rows of ended messages that are, or may soon be, in the tables.
-    private func forgetEnded() {
-        guard !ended.isEmpty else { return }
-        store.submit([.forget(ended)], from: shard)
+        endedBy[ticket] = ended
         ended = []
     }
+
+    /// Rows of ended messages that are, or may soon be, in the tables; forgotten when the end is on disk.
+    private var ended: [(cid: CID, seq: Seq)] = []
+    private var endedBy: [UInt64: [(cid: CID, seq: Seq)]] = [:]
 
     func read(_ references: [MessageReference], ticket: UInt64 = 0) {
         store.submit([.read(ticket: ticket, references)], from: shard)
@@ -176,6 +172,8 @@ final class ModelShard {
                     unanswered[later].before = state
                     for record in pending[unanswered[later].ticket] ?? [] { apply(record) }
                 }
+                endedBy[ticket] = nil
+                ended = []
             case .segmentRetiring(let segment):
                 if holdsRemains { held.append(segment) } else { giveRemains(segment) }
             case .segmentRetired(let segment):
@@ -195,6 +193,9 @@ final class ModelShard {
 
     private func commit(_ ticket: UInt64, _ segment: UInt32, _ offset: UInt32) {
         unanswered.removeAll { $0.ticket == ticket }
+        if let rows = endedBy.removeValue(forKey: ticket), !rows.isEmpty {
+            store.submit([.forget(rows)], from: shard)
+        }
         var place = offset
         for record in pending.removeValue(forKey: ticket) ?? [] {
             var writer = ByteWriter()
