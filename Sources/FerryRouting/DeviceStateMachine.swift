@@ -105,8 +105,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
         var last = window.acknowledged
         for index in 0..<log.count {
             switch log[index].stub {
-            case .settled, .noToken, .notWanted: last = log[index].seq
-            case .none, .due, .requested: return last
+            case .settled, .notWanted: last = log[index].seq
+            case .none, .due, .requested, .noToken: return last
             }
         }
         return last

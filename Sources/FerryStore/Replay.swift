@@ -179,6 +179,8 @@ struct Replay {
             try settle(cid, seq, state, isTold: isTold, position)
         case .stubDue(let cid, let upTo):
             try change(cid, position) { $0.stubDueUpTo = max($0.stubDueUpTo, upTo) }
+        // For want of a token nothing is settled: with the first token the stub is due.
+        case .stubSettled(_, _, .noToken): return
         case .stubSettled(let cid, let upTo, _):
             try change(cid, position) { $0.stubSettledUpTo = max($0.stubSettledUpTo, upTo) }
         case .apiTokenRevoked(let digest, let expiresAt):

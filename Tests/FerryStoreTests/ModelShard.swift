@@ -138,6 +138,7 @@ final class ModelShard {
                 state.devices[cid]?.record.gap = gap
             }
         case .stubDue(let cid, let upTo): state.devices[cid]?.record.stubDueUpTo = upTo
+        case .stubSettled(_, _, .noToken): break
         case .stubSettled(let cid, let upTo, _): state.devices[cid]?.record.stubSettledUpTo = upTo
         case .apiTokenRevoked(let digest, let expiresAt): state.revoked[digest] = expiresAt
         }
