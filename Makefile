@@ -1,5 +1,6 @@
 # make serve   starts the gateway; ARGS="--data DIR …" are its options
 # make test    runs every test
+# make simulate SEEDS=n   plays n whole gateways and checks the promises; ARGS="--first S --steps K"
 # make check   runs the checks of .ci/checks, without building
 # make deps    installs the Debian packages that are missing
 
@@ -11,10 +12,11 @@ PACKAGES := librocksdb-dev libsimdjson-dev libssl-dev zlib1g-dev python3 curl ca
 # What a toolchain needs that was only unpacked; installed when it does not run, or has no C++ library to compile with.
 TOOLCHAIN_PACKAGES := g++ git libcurl4-openssl-dev libncurses-dev libsqlite3-dev libxml2-dev
 ARGS ?=
+SEEDS ?= 1000
 
 say = @printf '==> %s\n' '$(1)' >&2
 
-.PHONY: help serve test check format deps swift
+.PHONY: help serve test simulate check format deps swift
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -26,6 +28,11 @@ serve: deps
 		|| { echo 'make serve: ferry could not be built, the reason is above' >&2; exit 1; }
 	$(call say,ferry serve $(ARGS))
 	@exec .build/release/ferry serve $(ARGS)
+
+simulate: deps
+	@swift build -c release --product ferry >&2 \
+		|| { echo 'make simulate: ferry could not be built, the reason is above' >&2; exit 1; }
+	@.build/release/ferry simulate --seeds $(SEEDS) $(ARGS)
 
 # Searches fill the threads that end-to-end tests would wait for their processes on: one kind after the other.
 test: deps

@@ -48,11 +48,19 @@ let package = Package(
                 "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryAPNS",
                 "FerryStore",
             ]),
+        // The one that may import a neighbour: it plays the whole gateway.
+        .target(
+            name: "FerrySimulation",
+            dependencies: [
+                "FerryCore", "FerryWire", "FerryIO", "FerryRouting", "FerrySession", "FerryAPNS",
+                "FerryStore", "FerryClientCore", "FerryGateway",
+            ]),
         .target(name: "FerryClient", dependencies: ["FerryCore", "FerryWire", "FerryClientCore", "FerryIO"]),
 
         // Level 4: the one executable.
         .executableTarget(
-            name: "ferry", dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryGateway", "FerryClient"]),
+            name: "ferry",
+            dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryGateway", "FerryClient", "FerrySimulation"]),
 
         // Tests: what they share, one target a module, then the suites that cross modules.
         .target(name: "FerryTestSupport", path: "Tests/FerryTestSupport"),
@@ -76,6 +84,7 @@ let package = Package(
             dependencies: [
                 "FerryCore", "FerryWire", "FerryRouting", "FerrySession", "FerryAPI", "FerryGateway",
             ]),
+        .testTarget(name: "FerrySimulationTests", dependencies: ["ferry", "FerryIO", "FerrySimulation"]),
         .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),
     ],
     cxxLanguageStandard: .cxx20

@@ -158,6 +158,9 @@ int clinux_set_receive_buffer(int fd, int bytes) {
 long clinux_receive(int fd, void *buffer, size_t capacity) { ANSWER(recv(fd, buffer, capacity, 0)); }
 long clinux_send(int fd, const void *bytes, size_t count) { ANSWER(send(fd, bytes, count, MSG_NOSIGNAL)); }
 int clinux_close(int fd) { return close(fd) < 0 ? -errno : 0; }
+int clinux_socketpair(int descriptors[2]) {
+    ANSWER(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, descriptors));
+}
 int clinux_shutdown_write(int fd) { ANSWER(shutdown(fd, SHUT_WR)); }
 
 static sigset_t ending_signals(void) {

@@ -33,7 +33,8 @@ enum CommitEffect {
     case pushTokenChanged(CID, PushToken?, connection: UInt64?)
     /// A change of the record that nobody waits for.
     case recordChanged(CID)
-    case dropRecorded(CID, Record)
+    /// `segment` is the one that holds the message.
+    case dropRecorded(CID, Record, segment: UInt32)
     case stubsDueRecorded(CID, Record)
     case apiTokenRevoked(digest: [UInt8], expiresAt: Instant, APIOrigin)
 }

@@ -88,6 +88,11 @@ extension Shard {
                 stubAnswered(cid, plan, .refused("the message is no longer there"))
                 return
             }
+            if case .own(let message) = plan, !devices[device].machine.wantsStub(of: message) {
+                stubsInFlight -= 1
+                tell(device: device, .stubWithdrawn(message.seq))
+                return
+            }
             requestOwnStub(content, plan, device)
         }
     }

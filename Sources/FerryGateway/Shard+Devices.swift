@@ -54,12 +54,13 @@ extension Shard {
         counters.ended[Int(state.rawValue)] += 1
         counters.keptMessages -= 1
         let cid = devices[device].record.cid
-        if isInTables(message.location) { forgotten.append((cid, message.seq)) }
-        guard state != .delivered else { return }
-        let record = Record.settled(cid: cid, seq: message.seq, state: state)
         let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
+        // The row of a drop that is told goes once the drop is on disk: until then a restart must find the one or the other.
+        if !isTold, isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
+        guard state != .delivered else { return }
+        let record = Record.settled(cid: cid, seq: message.seq, state: state, isTold: isTold)
         if isTold { markChanged(device) }
-        append(record, isTold ? .dropRecorded(cid, record) : nil)
+        append(record, isTold ? .dropRecorded(cid, record, segment: message.location.segment) : nil)
     }
 
     mutating func deviceTimer(_ device: Int) {

@@ -115,7 +115,8 @@ extension Shard {
             guard let device = devices.index(of: cid) else { return }
             devices[device].pendingChanges -= 1
             markChanged(device, segment: segment)
-        case .dropRecorded(let cid, _):
+        case .dropRecorded(let cid, let record, let place):
+            if case .settled(_, let seq, _, _) = record, isInTables(place) { forgotten.append((cid, seq)) }
             if let device = devices.index(of: cid) { tell(device: device, .dropSynced) }
         case .stubsDueRecorded(let cid, _):
             if let device = devices.index(of: cid) { tell(device: device, .dueSynced) }
@@ -133,7 +134,7 @@ extension Shard {
             for waiter in waiters { turnAway(waiter) }
         case .pushTokenChanged(let cid, _, _), .recordChanged(let cid):
             if let device = devices.index(of: cid) { devices[device].pendingChanges -= 1 }
-        case .dropRecorded(_, let record), .stubsDueRecorded(_, let record):
+        case .dropRecorded(_, let record, _), .stubsDueRecorded(_, let record):
             deferred.append((record, effect))
             deferredUntil = min(deferredUntil, now + .seconds(1))
         case .apiTokenRevoked(_, _, let origin): fill(origin, .failure(.busy(retryAfterSeconds: 5)))
@@ -170,7 +171,7 @@ extension Shard {
     // MARK: - Retired segments
 
     /// Whether the tables have, or may soon have, a row of the message.
-    func isInTables(_ location: RecordLocation) -> Bool {
-        location.segment <= max(retiredSegment, retirement?.segment ?? 0)
+    func isInTables(_ segment: UInt32) -> Bool {
+        segment <= max(retiredSegment, retirement?.segment ?? 0)
     }
 }

@@ -14,6 +14,10 @@ struct Retirement {
     var cursor = 0
     /// The last slice has been sent; the store is at work.
     var isTold = false
+    /// The device at the cursor has a drop on its way to the disk. Whether it gets there decides what its row must say.
+    var isHeld = false
+    /// Devices whose row, in place of a record that the disk refused, tells of a drop; once for each drop.
+    var carried: [CID] = []
 }
 
 extension Shard {
@@ -25,7 +29,11 @@ extension Shard {
 
     mutating func endRetirement(of segment: UInt32) {
         retiredSegment = max(retiredSegment, segment)
+        let carried = retirement?.carried ?? []
         retirement = nil
+        for cid in carried {
+            if let device = devices.index(of: cid) { tell(device: device, .dropSynced) }
+        }
     }
 
     mutating func continueRetirement() {
@@ -33,12 +41,19 @@ extension Shard {
         var remains = SegmentRemains()
         let end = min(current.cursor + Self.devicesPerSlice, devices.endIndex)
         var device = current.cursor
+        retirement?.isHeld = false
         while device < end {
-            if devices.isInUse(device) { gather(device, of: current.segment, into: &remains) }
+            if devices.isInUse(device) {
+                guard drops(of: device).refused == Int(devices[device].machine.unsyncedDrops) else {
+                    retirement?.isHeld = true
+                    break
+                }
+                gather(device, of: current.segment, into: &remains)
+            }
             device += 1
         }
-        retirement?.cursor = end
-        let isLast = end >= devices.endIndex
+        retirement?.cursor = device
+        let isLast = device >= devices.endIndex
         if isLast {
             remains.requests = requests.takeEntries(upTo: current.segment)
             remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
@@ -57,16 +72,60 @@ extension Shard {
         return going.map { (digest: $0.key, expiresAt: $0.value.expiresAt) }
     }
 
+    /// How many drops of the device wait for another try because the disk refused their records, and what of them is of
+    /// messages that `segment` does not hold.
+    private func drops(of device: Int, outside segment: UInt32 = 0) -> (refused: Int, outside: [Record]) {
+        guard !deferred.isEmpty, devices[device].machine.unsyncedDrops > 0 else { return (0, []) }
+        var refused = 0
+        var outside: [Record] = []
+        for item in deferred {
+            guard case .dropRecorded(devices[device].record.cid, let record, let place) = item.effect else { continue }
+            refused += 1
+            if place != segment { outside.append(record) }
+        }
+        return (refused, outside)
+    }
+
     private mutating func gather(_ device: Int, of segment: UInt32, into remains: inout SegmentRemains) {
         let changed = devices[device].changedSegment
-        if changed != 0 && changed <= segment {
-            remains.devices.append(devices[device].currentRecord)
-            devices[device].changedSegment = 0
+        let (refused, outside) = drops(of: device, outside: segment)
+        if refused > outside.count { carryDrops(of: device, segment) }
+        if refused > outside.count || (changed != 0 && changed <= segment) {
+            var record = devices[device].currentRecord
+            // After a restart these are kept as before, and are dropped again.
+            for drop in outside { record.uncount(drop) }
+            remains.devices.append(record)
+            devices[device].changedSegment = outside.isEmpty ? 0 : currentSegment
         }
         let cid = devices[device].record.cid
         for message in devices[device].machine.log.messages(inSegment: segment) {
             remains.kept.append(MessageReference(cid: cid, seq: message.seq, location: message.location))
         }
+    }
+}
+
+extension Shard {
+    /// The messages go with the segment, so from its end on the device's row tells of their drops in place of the records.
+    private mutating func carryDrops(of device: Int, _ segment: UInt32) {
+        let cid = devices[device].record.cid
+        func goes(_ item: (record: Record, effect: CommitEffect)) -> Bool {
+            if case .dropRecorded(cid, _, segment) = item.effect { true } else { false }
+        }
+        retirement?.carried += deferred.filter(goes).map { _ in cid }
+        deferred.removeAll(where: goes)
+    }
+}
+
+extension DeviceRecord {
+    /// Takes a drop out of the gap again.
+    fileprivate mutating func uncount(_ drop: Record) {
+        guard case .settled(_, let seq, let state, _) = drop, seq > acknowledged, var smaller = gap else { return }
+        switch state {
+        case .expired where smaller.expired > 0: smaller.expired -= 1
+        case .overflowed where smaller.overflowed > 0: smaller.overflowed -= 1
+        default: return
+        }
+        gap = smaller.count > 0 ? smaller : nil
     }
 }
 

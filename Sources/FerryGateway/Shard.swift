@@ -153,7 +153,7 @@ struct Shard: ~Copyable {
 
     /// What the end of a tick left over; no event would wake the loop for it.
     var hasMoreToDo: Bool {
-        if let retirement, !retirement.isTold { return true }
+        if let retirement, !retirement.isTold, !retirement.isHeld { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
     }
 
@@ -262,7 +262,7 @@ struct Shard: ~Copyable {
     }
 
     /// Everything accepted is on disk and answered, what was to be sent had its chance, and no other shard has a question.
-    private mutating func isDrained() -> Bool {
+    mutating func isDrained() -> Bool {
         if now >= drainEnds { return true }
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0

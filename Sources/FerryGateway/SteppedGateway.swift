@@ -71,6 +71,23 @@ package final class SteppedGateway {
         boxes.reduce(ShardSnapshot()) { $0 + $1.shard.snapshot() }
     }
 
+    /// Begins an orderly stop: go on turning all shards until `isDrained`, then `die`.
+    package func beginStop() {
+        for box in boxes { box.shard.mailbox.post(.drain) }
+    }
+
+    /// Whether every shard has finished what it had to.
+    package var isDrained: Bool {
+        var result = true
+        for box in boxes where !box.shard.isDrained() { result = false }
+        return result
+    }
+
+    /// What waits for something, by name; all are 0 in a gateway at rest.
+    package var leftovers: [(name: String, count: Int)] {
+        boxes.flatMap { $0.shard.leftovers }
+    }
+
     /// Drops every connection, as the end of the process would. The store is not told: it may be crashed or closed.
     package func die() {
         for box in boxes { box.shard.closeAll() }

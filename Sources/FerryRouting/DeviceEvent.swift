@@ -17,6 +17,8 @@ package enum DeviceEvent: Hashable, Sendable {
     case dueSynced
     /// The wake-up channel answered for the default stub, or for one message's own alert.
     case stubAnswered(StubPlan)
+    /// The message's own alert was not asked for after all: while its text was read, the device came back.
+    case stubWithdrawn(Seq)
     case tokenChanged(hasToken: Bool)
     /// The store cannot give this message any more.
     case unreadable(Seq)

@@ -53,6 +53,18 @@ extension DeviceStateMachine {
             .requestStub(.standard(upTo: standard.upTo, badge: log.count, expiresAt: standard.expiresAt)))
     }
 
+    /// It is due again, for the next time that the device is away.
+    mutating func withdrawStub(_ seq: Seq, now: Instant, actions: inout [DeviceAction]) {
+        guard let index = position(of: seq), log[index].stub == .requested, log[index].hasOwnAlert else { return }
+        log[index].stub = .due
+        requestDueStubs(now: now, actions: &actions)
+    }
+
+    /// Whether the own alert that `.requestStub` named still has a reason, now that its text has been read.
+    package func wantsStub(of message: KeptMessage) -> Bool {
+        message.isLiveOnly || (!presence.isOnline && isKept(message.seq))
+    }
+
     mutating func stubAnswered(_ plan: StubPlan, now: Instant, policy: Policy) {
         switch plan {
         case .own(let message):

@@ -23,7 +23,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
     package internal(set) var window: AckWindow
     package internal(set) var hasToken: Bool
     /// Drops in `gaps` whose records are not on disk yet; until then no gap may be told (P1).
-    var unsyncedDrops: UInt32 = 0
+    package internal(set) var unsyncedDrops: UInt32 = 0
     /// The record that stubs are due is not on disk yet; until then none is asked for (P1).
     var unsyncedDue: UInt32 = 0
     var defaultStub = DefaultStub.idle
@@ -83,6 +83,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
             unsyncedDue -= unsyncedDue > 0 ? 1 : 0
             requestDueStubs(now: now, actions: &actions)
         case .stubAnswered(let plan): stubAnswered(plan, now: now, policy: policy)
+        case .stubWithdrawn(let seq): withdrawStub(seq, now: now, actions: &actions)
         case .tokenChanged(let has): changeToken(has, now: now, actions: &actions)
         case .unreadable(let seq): giveUp(seq, actions: &actions)
         case .timePassed: timePassed(now: now, policy: policy, actions: &actions)
@@ -106,8 +107,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
         var last = window.acknowledged
         for index in 0..<log.count {
             switch log[index].stub {
-            case .settled, .noToken, .notWanted: last = log[index].seq
-            case .none, .due, .requested: return last
+            case .settled, .notWanted: last = log[index].seq
+            case .none, .due, .requested, .noToken: return last
             }
         }
         return last

@@ -43,8 +43,9 @@ struct JournalRecovery {
         guard let last = found.last, let file = last.file else { return nil }
         let bytes = try folder.read(file, limit: nil)
         guard bytes.dropFirst(SegmentHeader.bytes).allSatisfy({ $0 == 0 }) else { return nil }
-        // A header that was not synced when the machine stopped; the segment before it tells the same.
-        if last.header == nil, found.count == 1 { throw folder.damaged(last.number, at: 0) }
+        // A header that was not synced when the machine stopped; the segment before it tells the same. The first of all has
+        // none before it: nothing was ever written.
+        if last.header == nil, found.count == 1, last.number != 1 { throw folder.damaged(last.number, at: 0) }
         found.removeLast()
         guard let header = last.header else { return nil }
         return Journal.Position(

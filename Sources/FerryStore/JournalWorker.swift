@@ -133,7 +133,6 @@ struct JournalWorker {
         isStuck = false
         var events = [[StoreEvent]](repeating: [], count: sinks.count)
         var locations: [RecordLocation] = []
-        var isSynced = true
         do throws(JournalFailure) {
             if !batch.isEmpty { locations = try journal.commit(batch.map(\.records), time: options.clock()) }
             for (append, location) in zip(batch, locations) {
@@ -151,12 +150,11 @@ struct JournalWorker {
                 isStuck = true
                 return
             case .refused(let failure):
-                isSynced = false
                 for append in batch { events[append.shard].append(.refused(ticket: append.ticket, failure)) }
             }
         }
         post(events)
-        follow(locations, isSynced: isSynced)
+        follow(locations)
         batch.removeAll(keepingCapacity: true)
         batchBytes = 0
         followers.removeAll(keepingCapacity: true)
@@ -167,12 +165,11 @@ struct JournalWorker {
     }
 
     /// Hands on what was to happen after the batch, in order.
-    private func follow(_ locations: [RecordLocation], isSynced: Bool) {
+    private func follow(_ locations: [RecordLocation]) {
         for (after, shard, request) in followers {
             switch request {
             case .forget(let rows):
-                // What ended these rows is not on the disk: they stay, and the next start finds them dead or not.
-                if isSynced { tables.post(.forget(rows)) }
+                tables.post(.forget(rows))
             case .remains(let segment, let remains, let isLast):
                 // The shard's appends before this one are counted in it, its later ones are not.
                 let asOf =

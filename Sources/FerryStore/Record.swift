@@ -9,7 +9,8 @@ package enum Record: Equatable, Sendable {
     /// Everything up to `upTo` is delivered.
     case acknowledged(cid: CID, upTo: Seq)
     /// A message ended without the device's acknowledgement. `state` is terminal and not `.delivered`.
-    case settled(cid: CID, seq: Seq, state: DeliveryState)
+    /// `isTold` false: no gap counts it, though it expired. Replay could not tell once the message's row is forgotten.
+    case settled(cid: CID, seq: Seq, state: DeliveryState, isTold: Bool = true)
     /// Messages up to `upTo` became due for a stub after their acceptance (the device went offline with them unacknowledged).
     case stubDue(cid: CID, upTo: Seq)
     /// A wake-up that stood for the messages up to `upTo` has its answer.

@@ -1,5 +1,8 @@
 internal import FerryCore
 
+/// Of a settled record's state: no gap counts the message.
+private let untoldBit: UInt8 = 0x80
+
 /// The bodies of the records.
 extension RecordCodec {
     static func append(body record: Record, to writer: inout ByteWriter) {
@@ -25,11 +28,11 @@ extension RecordCodec {
             writer.byte(Kind.acknowledged.rawValue)
             writer.identifier(cid.value)
             writer.varint(upTo.rawValue)
-        case .settled(let cid, let seq, let state):
+        case .settled(let cid, let seq, let state, let isTold):
             writer.byte(Kind.settled.rawValue)
             writer.identifier(cid.value)
             writer.varint(seq.rawValue)
-            writer.byte(state.rawValue)
+            writer.byte(state.rawValue | (isTold ? 0 : untoldBit))
         case .stubDue(let cid, let upTo):
             writer.byte(Kind.stubDue.rawValue)
             writer.identifier(cid.value)
@@ -66,9 +69,9 @@ extension RecordCodec {
             return .acknowledged(cid: cid, upTo: upTo)
         case .settled:
             guard let cid = reader.cid(), let seq = reader.seq(), let raw = reader.byte(),
-                let state = DeliveryState(rawValue: raw), state.isTerminal
+                let state = DeliveryState(rawValue: raw & ~untoldBit), state.isTerminal
             else { return nil }
-            return .settled(cid: cid, seq: seq, state: state)
+            return .settled(cid: cid, seq: seq, state: state, isTold: raw & untoldBit == 0)
         case .stubDue:
             guard let cid = reader.cid(), let upTo = reader.seq() else { return nil }
             return .stubDue(cid: cid, upTo: upTo)

@@ -174,11 +174,13 @@ struct Replay {
                 record.acknowledged = max(record.acknowledged, upTo)
                 if let gap = record.gap, gap.upTo <= upTo { record.gap = nil }
             }
-        case .settled(let cid, let seq, let state):
+        case .settled(let cid, let seq, let state, let isTold):
             raise(cid, seq)
-            try settle(cid, seq, state, position)
+            try settle(cid, seq, state, isTold: isTold, position)
         case .stubDue(let cid, let upTo):
             try change(cid, position) { $0.stubDueUpTo = max($0.stubDueUpTo, upTo) }
+        // For want of a token nothing is settled: with the first token the stub is due.
+        case .stubSettled(_, _, .noToken): return
         case .stubSettled(let cid, let upTo, _):
             try change(cid, position) { $0.stubSettledUpTo = max($0.stubSettledUpTo, upTo) }
         case .apiTokenRevoked(let digest, let expiresAt):
@@ -198,7 +200,7 @@ struct Replay {
     }
 
     private mutating func settle(
-        _ cid: CID, _ seq: Seq, _ state: DeliveryState, _ position: JournalPosition
+        _ cid: CID, _ seq: Seq, _ state: DeliveryState, isTold: Bool, _ position: JournalPosition
     ) throws(StoreFailure) {
         let place = try device(cid)
         let (slot, isThere) = devices[place].search(seq)
@@ -208,7 +210,7 @@ struct Replay {
             end(place, slot)
         }
         // A drop that is not known as kept may be one whose row is already forgotten: it counts all the same.
-        guard !wasLiveOnly, position >= devices[place].asOf else { return }
+        guard isTold, !wasLiveOnly, position >= devices[place].asOf else { return }
         try change(cid, position) { record in
             guard seq > record.acknowledged else { return }
             var gap = record.gap ?? Gap(upTo: .zero)

@@ -45,8 +45,8 @@ package enum StoreRequest: Sendable {
     /// Appends `records`, encoded by `RecordCodec`, in one piece. Answered, after the sync, by `.committed` or `.refused`
     /// with the same ticket; a shard's appends are answered in the order in which they were asked for.
     case append(ticket: UInt64, records: [UInt8], highest: [(partition: Partition, seq: Seq)])
-    /// Removes table rows of messages that ended, once everything appended before by this shard is synced. For messages of
-    /// retired segments, and for those that `.remains` has named; asked for no later than the `.remains` of the segment
+    /// Removes table rows of messages that ended, once everything appended before by this shard has its answer, whichever.
+    /// A drop that a gap tells of must be on disk before; of other ends no record is missed. For messages of retired segments, and for those that `.remains` has named; asked for no later than the `.remains` of the segment
     /// that holds the record of the end.
     case forget([(cid: CID, seq: Seq)])
     /// Answered by `.messages`, in the same order, nil for what is no longer there (or cannot be read, which is reported).

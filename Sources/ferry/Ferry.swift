@@ -8,6 +8,7 @@ enum Ferry {
         ("listen", "is a device: prints what it gets", { ListenCommand.run($0) }),
         ("push", "pushes one message to one device", { PushCommand.run($0) }),
         ("bench", "measures a gateway", { BenchCommand.run($0) }),
+        ("simulate", "plays gateways by seed and checks the promises", { SimulateCommand.run($0) }),
     ]
 
     static func main() {

@@ -85,6 +85,7 @@ struct DeviceMatrixTests {
         ("due synced", .zero, .dueSynced),
         ("default stub answered", .zero, standard),
         ("own stub answered", .zero, own),
+        ("own stub withdrawn", .zero, .stubWithdrawn(Seq(2))),
         ("token", .zero, .tokenChanged(hasToken: true)),
         ("token gone", .zero, .tokenChanged(hasToken: false)),
         ("time", .zero, .timePassed),

@@ -89,6 +89,9 @@ struct DeviceModel: Hashable {
         case .stubAnswered(let plan):
             if let index = outstanding.firstIndex(of: plan) { outstanding.remove(at: index) }
             if case .standard = plan { coolingUntil = now + policy.stubCooldown }
+        case .stubWithdrawn(let seq):
+            outstanding.removeAll { if case .own(let message) = $0 { message.seq == seq } else { false } }
+            if let index = messages.firstIndex(where: { $0.seq == seq }) { messages[index].isStubAsked = false }
         case .tokenChanged(let has): hasToken = has
         case .unreadable(let seq):
             guard let index = messages.firstIndex(where: { $0.seq == seq && $0.isKept }),

@@ -81,6 +81,9 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
         if model.unsyncedDrops > 0 { steps.append(.event(.dropSynced)) }
         if model.unsyncedDue > 0 { steps.append(.event(.dueSynced)) }
         steps += model.outstanding.map { .event(.stubAnswered($0)) }
+        if model.presence != .offline {
+            for case .own(let message) in model.outstanding { steps.append(.event(.stubWithdrawn(message.seq))) }
+        }
         if changesToken { steps.append(.event(.tokenChanged(hasToken: !model.hasToken))) }
         if world.now.milliseconds < 1_000 + waits * 1_000 { steps.append(.wait(milliseconds: 1_000)) }
         steps.append(.event(.timePassed))

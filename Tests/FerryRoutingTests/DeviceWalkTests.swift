@@ -46,6 +46,7 @@ struct DeviceWalkTests {
         case .event(.tokenChanged): 10
         case .event(.timePassed): 11
         case .event(.unreadable): 12
+        case .event(.stubWithdrawn): 13
         }
     }
 }

@@ -83,17 +83,13 @@ final class ModelShard {
         }
         pending[ticket] = records
         store.submit([.append(ticket: ticket, records: writer.bytes, highest: highest)], from: shard)
-        forgetEnded()
-    }
-
-    private var ended: [(cid: CID, seq: Seq)] = []
-
-    /// Rows of ended messages that are, or may soon be, in the tables.
-    private func forgetEnded() {
-        guard !ended.isEmpty else { return }
-        store.submit([.forget(ended)], from: shard)
+        endedBy[ticket] = ended
         ended = []
     }
+
+    /// Rows of ended messages that are, or may soon be, in the tables; forgotten when the end is on disk.
+    private var ended: [(cid: CID, seq: Seq)] = []
+    private var endedBy: [UInt64: [(cid: CID, seq: Seq)]] = [:]
 
     func read(_ references: [MessageReference], ticket: UInt64 = 0) {
         store.submit([.read(ticket: ticket, references)], from: shard)
@@ -133,7 +129,7 @@ final class ModelShard {
             end(cid) { $0.message.seq <= upTo }
             state.devices[cid]?.record.acknowledged = upTo
             if let gap = state.devices[cid]?.record.gap, gap.upTo <= upTo { state.devices[cid]?.record.gap = nil }
-        case .settled(let cid, let seq, let outcome):
+        case .settled(let cid, let seq, let outcome, _):
             guard let kept = state.devices[cid]?.kept.first(where: { $0.message.seq == seq }) else { return }
             end(cid) { $0.message.seq == seq }
             if !kept.message.isLiveOnly, outcome == .expired || outcome == .overflowed {
@@ -142,6 +138,7 @@ final class ModelShard {
                 state.devices[cid]?.record.gap = gap
             }
         case .stubDue(let cid, let upTo): state.devices[cid]?.record.stubDueUpTo = upTo
+        case .stubSettled(_, _, .noToken): break
         case .stubSettled(let cid, let upTo, _): state.devices[cid]?.record.stubSettledUpTo = upTo
         case .apiTokenRevoked(let digest, let expiresAt): state.revoked[digest] = expiresAt
         }
@@ -176,6 +173,8 @@ final class ModelShard {
                     unanswered[later].before = state
                     for record in pending[unanswered[later].ticket] ?? [] { apply(record) }
                 }
+                endedBy[ticket] = nil
+                ended = []
             case .segmentRetiring(let segment):
                 if holdsRemains { held.append(segment) } else { giveRemains(segment) }
             case .segmentRetired(let segment):
@@ -195,6 +194,9 @@ final class ModelShard {
 
     private func commit(_ ticket: UInt64, _ segment: UInt32, _ offset: UInt32) {
         unanswered.removeAll { $0.ticket == ticket }
+        if let rows = endedBy.removeValue(forKey: ticket), !rows.isEmpty {
+            store.submit([.forget(rows)], from: shard)
+        }
         var place = offset
         for record in pending.removeValue(forKey: ticket) ?? [] {
             var writer = ByteWriter()
@@ -215,7 +217,7 @@ final class ModelShard {
         case .deviceRegistered(let registration):
             state.devices[registration.cid]?.changed.insert(location.segment)
         case .pushTokenChanged(let cid, _, _), .deviceSeen(let cid, _), .acknowledged(let cid, _),
-            .settled(let cid, _, _), .stubDue(let cid, _), .stubSettled(let cid, _, _):
+            .settled(let cid, _, _, _), .stubDue(let cid, _), .stubSettled(let cid, _, _):
             state.devices[cid]?.changed.insert(location.segment)
         }
     }

@@ -35,6 +35,8 @@ int clinux_accept(int listener, uint32_t *peer_address, uint16_t *peer_port);
 // Starts a connection, non-blocking; the answer is the socket even while the connection is under way.
 int clinux_connect(uint32_t source, uint32_t address, uint16_t port);
 int clinux_socket_error(int fd);
+// Two non-blocking, close-on-exec stream sockets that are connected with each other.
+int clinux_socketpair(int descriptors[2]);
 int clinux_set_receive_buffer(int fd, int bytes);
 
 long clinux_receive(int fd, void *buffer, size_t capacity);

@@ -1,0 +1,103 @@
+internal import FerryCore
+internal import FerryRouting
+internal import FerryWire
+
+/// When a device was online, or offline, in the gateway's eyes: only what is certain.
+extension Ledger {
+    func linkOpened(_ device: Int) {
+        devices[device].openLinks += 1
+        devices[device].offlineSince = nil
+    }
+
+    /// A whole frame of the device's has reached the gateway's socket.
+    func fed(_ frame: DeviceFrame, _ link: Link) {
+        guard let device = link.device else { return }
+        switch frame {
+        case .login(let login):
+            link.facts.saidSeq = login.lastSeq
+            link.facts.saidEpoch = login.epoch
+        case .foreground(let foreground):
+            link.facts.saidSeq = foreground.lastSeq
+            link.facts.isBackgroundFed = false
+            devices[device].backgroundStep = nil
+            devices[device].offlineSince = nil
+        case .background:
+            link.facts.isBackgroundFed = true
+            leftForCertain(link, device)
+            if link.facts.hasSession, devices[device].openLinks == 1 { devices[device].backgroundStep = step }
+        case .bye:
+            link.facts.hasSaidBye = true
+            leftForCertain(link, device)
+        case .hello, .register, .ack, .ping, .pong, .deviceToken, .unknownSkippable: break
+        }
+    }
+
+    /// From now on it may be offline at any turn.
+    func leftForCertain(_ link: Link, _ device: Int) {
+        guard devices[device].current == ObjectIdentifier(link) else { return }
+        devices[device].current = nil
+        devices[device].graceUntil = .distantPast
+        devices[device].onlineSinceStep = nil
+    }
+
+    /// The gateway loses it now or later.
+    func sessionLost(_ link: Link, _ device: Int) {
+        guard devices[device].current == ObjectIdentifier(link) else { return }
+        devices[device].current = nil
+        devices[device].graceUntil = clock.now + scenario.delivery.reattachGrace
+    }
+
+    /// What the link brings next may be anything.
+    func lostSight(_ link: Link) {
+        if let device = link.device { leftForCertain(link, device) }
+    }
+
+    /// The gateway's end is closed.
+    func gatewayClosed(_ link: Link) {
+        guard let device = link.device else { return }
+        sessionLost(link, device)
+        devices[device].openLinks -= 1
+        devices[device].backgroundStep = nil
+        guard devices[device].openLinks == 0 else { return }
+        devices[device].alone = clock.now
+        // It read the good-bye, so the device was offline at once.
+        let facts = link.facts
+        if facts.hasSaidBye, facts.hasSession, !facts.wasClosedByFrame, facts.isFramed, !link.isEndTold {
+            devices[device].offlineStep = step
+        }
+    }
+
+    func turned(_ shard: Int) {
+        turns[shard] = (step, clock.now)
+        let oldest = turns.map(\.at).min() ?? .distantPast
+        let oldestStep = turns.map(\.step).min() ?? 0
+        for device in devices.indices {
+            let facts = devices[device]
+            let isAlone = facts.openLinks == 0 && oldest >= facts.alone + scenario.delivery.reattachGrace
+            let isHidden = facts.backgroundStep.map { oldestStep > $0 } ?? false
+            guard isAlone || isHidden else { continue }
+            devices[device].offlineStep = step
+            if facts.offlineSince == nil { devices[device].offlineSince = clock.now }
+        }
+    }
+
+    func gatewayStarted(shards: Int) {
+        life += 1
+        turns = Array(repeating: (step, Instant.distantPast), count: shards)
+        for device in devices.indices {
+            devices[device].current = nil
+            // An acknowledgement that was not synced is forgotten.
+            devices[device].settled = .zero
+            devices[device].onlineSinceStep = nil
+            devices[device].graceUntil = .distantPast
+            devices[device].openLinks = 0
+            devices[device].alone = clock.now
+            devices[device].backgroundStep = nil
+            devices[device].offlineSince = nil
+            devices[device].stubInFlight = false
+            devices[device].stubAnsweredAt = nil
+            devices[device].stubStep = nil
+        }
+        for number in posts.indices { posts[number].ownStubs = 0 }
+    }
+}

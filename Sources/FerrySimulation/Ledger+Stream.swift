@@ -1,0 +1,119 @@
+internal import FerryCore
+internal import FerryWire
+
+/// What left the gateway for a device.
+extension Ledger {
+    func left(_ frame: GatewayFrame, _ link: Link) throws(Violation) {
+        guard let device = link.device else { return }
+        switch frame {
+        case .welcome(let welcome): beginSession(link, device, isResumed: welcome.isResumed)
+        case .resumed(let resumed): beginSession(link, device, isResumed: resumed.isResumed)
+        case .push(let push): try leftPush(push, link, device)
+        case .gap(let gap): try leftGap(gap, link, device)
+        case .tokenSaved(let saved):
+            devices[device].hasToken = saved.environment != nil
+            devices[device].tokenStep = step
+        case .close(let close):
+            link.facts.wasClosedByFrame = true
+            trace.note("closed", link.number, Int(close.code.rawValue))
+            switch close.code {
+            case .unknownDevice, .generationRetired, .wrongDeviceProof:
+                throw fail("P1", "device \(device) has its identity from the gateway, which does not know it: \(close.code)")
+            default: break
+            }
+            sessionLost(link, device)
+        case .challenge, .registered, .ping, .pong, .unknownSkippable: break
+        }
+    }
+
+    private func beginSession(_ link: Link, _ device: Int, isResumed: Bool) {
+        trace.note("session", link.number, device)
+        if isResumed {
+            devices[device].settled = max(devices[device].settled, link.facts.saidSeq)
+            link.facts.lastSent = link.facts.saidSeq
+        } else {
+            link.facts.lastSent = .zero
+        }
+        link.facts.received = []
+        link.facts.gapsTold = 0
+        link.facts.hasSession = true
+        let isStillOnline = devices[device].current != nil || clock.now < devices[device].graceUntil
+        if !isStillOnline || devices[device].onlineSinceStep == nil { devices[device].onlineSinceStep = step }
+        devices[device].current = ObjectIdentifier(link)
+        devices[device].offlineSince = nil
+        devices[device].backgroundStep = nil
+        // What was fed behind the login may already have ended it.
+        if link.facts.hasSaidBye || link.facts.isBackgroundFed { leftForCertain(link, device) }
+        if link.isEndTold { sessionLost(link, device) }
+    }
+
+    private func leftPush(_ push: PushFrame, _ link: Link, _ device: Int) throws(Violation) {
+        guard let number = Post.number(inPayload: push.payload), posts.indices.contains(number) else {
+            throw fail("P1", "device \(device) was sent what nobody posted")
+        }
+        let post = posts[number]
+        let isOffLine = push.flags.contains(.offLine)
+        trace.note("push", link.number, number, isOffLine ? 1 : 0, "device \(device) seq \(push.seq)")
+        guard post.device == device else { throw fail("P1", "post \(number) went to device \(device)") }
+        guard push.payload.count == post.payload.utf8.count else { throw fail("P1", "post \(number) was changed") }
+        guard !post.isRefused else { throw fail("P1", "post \(number) was refused, and delivered") }
+        if let seq = devices[device].seqs[number], seq != push.seq {
+            throw fail("P3", "post \(number) has the numbers \(seq) and \(push.seq)")
+        }
+        if let other = devices[device].posts[push.seq], other != number {
+            throw fail("P2", "posts \(other) and \(number) share the number \(push.seq)")
+        }
+        guard push.seq > link.facts.lastSent else {
+            throw fail("P2", "post \(number) with number \(push.seq) follows \(link.facts.lastSent)")
+        }
+        devices[device].seqs[number] = push.seq
+        devices[device].posts[push.seq] = number
+        link.facts.lastSent = push.seq
+        link.facts.received.insert(number)
+        posts[number].isSent = true
+        try checkFlag(isOffLine, post, device)
+    }
+
+    private func checkFlag(_ isOffLine: Bool, _ post: Post, _ device: Int) throws(Violation) {
+        let facts = devices[device]
+        if isOffLine {
+            guard let since = facts.onlineSinceStep, post.firstSentStep > since, facts.current != nil else { return }
+            throw fail("P4", "post \(post.number) is marked offLine, and its device was online all the time")
+        }
+        guard let answered = post.answeredStep else { return }
+        if !post.wasOnline { throw fail("P4", "post \(post.number) was accepted offline and is not marked so") }
+        if post.answeredLife < life {
+            throw fail("P4", "post \(post.number) outlived a restart and is not marked offLine")
+        }
+        if answered < facts.offlineStep {
+            throw fail("P4", "the device was offline after post \(post.number), which is not marked so")
+        }
+        if post.ownStubs > 0 { throw fail("P4", "post \(post.number) had a stub and is not marked offLine") }
+    }
+
+    private func leftGap(_ gap: GapFrame, _ link: Link, _ device: Int) throws(Violation) {
+        trace.note("gap", link.number, Int(gap.expired), Int(gap.overflowed), "device \(device) seq \(gap.seq)")
+        guard gap.seq > link.facts.lastSent else {
+            throw fail("P2", "a gap with number \(gap.seq) follows \(link.facts.lastSent)")
+        }
+        guard gap.count == gap.expired + gap.overflowed + gap.other, gap.count > 0 else {
+            throw fail("P8", "a gap of \(gap.count) does not add up")
+        }
+        if let number = devices[device].posts[gap.seq], link.facts.received.contains(number) {
+            throw fail("P8", "a gap stands at the number of post \(number)")
+        }
+        link.facts.lastSent = gap.seq
+        let mine = posts.filter { $0.device == device && $0.attempts > 0 && !$0.isLiveOnly && !$0.isRefused }
+        let now = clock.now
+        let candidates = mine.count {
+            !link.facts.received.contains($0.number)
+                && (scenario.hasCap || $0.firstSentAt + .milliseconds($0.ttl) <= now)
+        }
+        link.facts.gapsTold += Int(gap.count)
+        guard link.facts.gapsTold <= candidates else {
+            throw fail("P8", "device \(device) is told of \(link.facts.gapsTold) missing, \(candidates) can be")
+        }
+        if !scenario.hasCap, gap.overflowed > 0 { throw fail("P8", "messages overflowed without a cap") }
+        devices[device].gaps[gap.seq] = max(devices[device].gaps[gap.seq] ?? 0, Int(gap.count))
+    }
+}

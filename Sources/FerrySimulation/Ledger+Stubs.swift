@@ -1,0 +1,79 @@
+internal import FerryAPNS
+internal import FerryCore
+internal import FerryRouting
+
+/// Wake-ups (P5).
+extension Ledger {
+    func stubRequested(_ stub: StubRequest, device: Int) throws(Violation) {
+        let facts = devices[device]
+        trace.note("stub", device, stub.body.count)
+        if Post.contains("payload-", in: stub.body) { throw fail("P5", "a stub carries a payload") }
+        let own = Post.number(inAlert: stub.body)
+        if let own {
+            guard posts.indices.contains(own), posts[own].device == device, posts[own].hasOwnAlert else {
+                throw fail("P5", "a stub for post \(own) went to device \(device)")
+            }
+            posts[own].ownStubs += 1
+            wokenByOwn.insert(own)
+            if posts[own].ownStubs > 1 { throw fail("P5", "the alert of post \(own) was asked for twice") }
+        }
+        devices[device].allStubSteps.append(step)
+        // What was live only ends with its session; its own alert goes out while the next one begins.
+        if let own, posts[own].isLiveOnly { return }
+        if facts.current != nil || clock.now < facts.graceUntil {
+            throw fail("P5", "a stub was asked for, and device \(device) was online")
+        }
+        guard own == nil else { return }
+        if facts.stubInFlight { throw fail("P5", "device \(device) has two default stubs in flight") }
+        if let answered = facts.stubAnsweredAt, clock.now < answered + scenario.delivery.stubCooldown {
+            throw fail("P5", "a default stub of device \(device) did not wait for the cool-down")
+        }
+        try checkNews(since: facts, device)
+        try checkBadge(stub, device)
+        devices[device].stubInFlight = true
+        devices[device].stubStep = step
+    }
+
+    /// A second default stub stands for something that the first did not.
+    private func checkNews(since facts: DeviceFacts, _ device: Int) throws(Violation) {
+        guard let before = facts.stubStep, facts.tokenStep < before else { return }
+        let hasNews = posts.contains { post in
+            guard post.device == device, post.attempts > 0, !post.hasOwnAlert else { return false }
+            guard let answered = post.answeredStep else { return !post.isRefused }
+            return answered >= before
+        }
+        if !hasNews { throw fail("P5", "device \(device) was woken again for the same messages") }
+    }
+
+    private func checkBadge(_ stub: StubRequest, _ device: Int) throws(Violation) {
+        let badge = Post.number(in: stub.body, after: "\"badge\":") ?? 0
+        let settled = devices[device].settled
+        let possible = posts.count { post in
+            guard post.device == device, post.attempts > 0, !post.isRefused else { return false }
+            return devices[device].seqs[post.number].map { $0 > settled } ?? true
+        }
+        guard badge >= 1, badge <= possible else {
+            throw fail("P5", "the badge of device \(device) is \(badge), and \(possible) messages can be kept")
+        }
+    }
+
+    func stubAnswered(_ stub: StubRequest, device: Int) {
+        guard Post.number(inAlert: stub.body) == nil else { return }
+        devices[device].stubInFlight = false
+        devices[device].stubAnsweredAt = clock.now
+    }
+
+    /// After a quiet while: who is away and has messages was woken for them.
+    func checkWoken() throws(Violation) {
+        guard !scenario.hasCap else { return }
+        let patience = scenario.delivery.stubCooldown + .seconds(20)
+        for post in posts where post.isAccepted && !post.isSent && !post.isHanded && post.isLong {
+            let facts = devices[post.device]
+            guard facts.hasToken, let since = facts.offlineSince, since + patience < clock.now else { continue }
+            let isWoken =
+                post.hasOwnAlert
+                ? wokenByOwn.contains(post.number) : facts.allStubSteps.contains { $0 >= post.firstSentStep }
+            guard isWoken else { throw fail("P5", "device \(post.device) was never woken for post \(post.number)") }
+        }
+    }
+}

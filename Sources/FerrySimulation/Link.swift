@@ -1,0 +1,128 @@
+internal import FerryCore
+internal import FerryIO
+internal import FerryWire
+
+/// One connection through the simulated network. The gateway holds a real socket; the network holds its other end, and moves
+/// bytes between that and a simulated peer when it likes. Order is kept within a link.
+final class Link {
+    let number: Int
+    /// Index of the device whose client made it; nil for backends and strangers.
+    let device: Int?
+    private let descriptor: Int32
+    private(set) var toGateway: [UInt8] = []
+    private(set) var toPeer: [UInt8] = []
+    /// Nothing moves any more, and neither side is told.
+    var isSilent = false
+    /// The peer has closed; the gateway learns of it behind the bytes before it.
+    private(set) var isPeerGone = false
+    /// The gateway has been told that nothing more comes.
+    private(set) var isEndTold = false
+    /// The gateway's end is closed.
+    private(set) var isGatewayGone = false
+    private var isBroken = false
+    private var isClosed = false
+
+    var tapOut = FrameTap(bodyLimit: Limits.gatewayFrameBytes)
+    var tapIn = FrameTap(bodyLimit: Limits.deviceFrameBytes)
+    /// What the ledger knows of it.
+    var facts = LinkFacts()
+
+    init(number: Int, device: Int?, descriptor: Int32) {
+        self.number = number
+        self.device = device
+        self.descriptor = descriptor
+    }
+
+    deinit { if !isClosed { Socket.close(descriptor) } }
+
+    /// What the gateway has sent since the last look.
+    func drain() -> [UInt8] {
+        guard !isGatewayGone, !isClosed else { return [] }
+        var found: [UInt8] = []
+        withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
+            while true {
+                switch Socket.receive(descriptor, into: buffer) {
+                case .moved(let count): found.append(contentsOf: buffer[..<count])
+                case .wouldBlock: return
+                case .ended, .failed:
+                    isGatewayGone = true
+                    return
+                }
+            }
+        }
+        if !isPeerGone, !isBroken { toPeer.append(contentsOf: found) }
+        return found
+    }
+
+    /// The peer sends.
+    func send(_ bytes: [UInt8]) { if !isPeerGone, !isBroken { toGateway.append(contentsOf: bytes) } }
+
+    /// The network hands the gateway up to `limit` bytes. Answers those that it took.
+    func feed(_ limit: Int) -> ArraySlice<UInt8> {
+        guard !isSilent, !isGatewayGone, !isEndTold else { return [] }
+        let part = toGateway.prefix(limit)
+        guard !part.isEmpty else {
+            if isPeerGone { tellEnd() }
+            return []
+        }
+        guard case .moved(let count) = part.withUnsafeBytes({ Socket.send(descriptor, $0) }) else { return [] }
+        let taken = part.prefix(count)
+        toGateway.removeFirst(count)
+        return taken
+    }
+
+    private func tellEnd() {
+        isEndTold = true
+        _ = Socket.shutdownWrite(descriptor)
+    }
+
+    /// The network hands the peer up to `limit` bytes.
+    func deliver(_ limit: Int) -> [UInt8] {
+        guard !isSilent, !isPeerGone else { return [] }
+        let part = Array(toPeer.prefix(limit))
+        toPeer.removeFirst(part.count)
+        return part
+    }
+
+    /// The peer has nothing more to read and the gateway has closed.
+    var isOverForPeer: Bool { !isSilent && (isGatewayGone || isBroken) && toPeer.isEmpty }
+
+    func peerCloses() {
+        isPeerGone = true
+        toPeer = []
+    }
+
+    /// The network breaks: what was under way is lost, both sides are told.
+    func breakOff() {
+        toGateway = []
+        toPeer = []
+        isSilent = false
+        isBroken = true
+        if !isEndTold, !isGatewayGone { tellEnd() }
+    }
+
+    var isFinished: Bool { isGatewayGone && (isPeerGone || isOverForPeer) }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        isGatewayGone = true
+        Socket.close(descriptor)
+    }
+}
+
+/// What was seen on a device's link, as far as promises need it.
+struct LinkFacts {
+    var hasSession = false
+    var hasSaidBye = false
+    var isBackgroundFed = false
+    var isFramed = true
+    /// The last number that the client said in a login or `foreground`.
+    var saidSeq = Seq.zero
+    var saidEpoch = Epoch.none
+    /// The last entry of this session.
+    var lastSent = Seq.zero
+    var received: Set<Int> = []
+    var gapsTold = 0
+    var wasClosedByFrame = false
+}

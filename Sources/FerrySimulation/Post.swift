@@ -1,0 +1,98 @@
+internal import FerryCore
+
+/// One message as its backend knows it: all attempts to post it bear the same `request_id`.
+struct Post {
+    let number: Int
+    /// Index of the device.
+    let device: Int
+    /// Milliseconds; 0 is live only.
+    let ttl: Int
+    let hasOwnAlert: Bool
+    let payloadBytes: Int
+
+    var attempts = 0
+    /// Attempts that have no answer yet, and those whose answer was lost: the gateway may have taken either.
+    var open = 0
+    var lost = 0
+    var firstSentStep = 0
+    var firstSentAt = Instant.distantPast
+    /// The backend's connection and the place on it of the first attempt.
+    var connection = 0
+    var place = 0
+    /// The first success that a backend read.
+    var answeredStep: Int?
+    var answeredLife = 0
+    var wasOnline = false
+    var taskID = ""
+    /// Handed to some app of the device.
+    var isHanded = false
+    /// A frame with it has left the gateway.
+    var isSent = false
+    var ownStubs = 0
+
+    init(number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int) {
+        self.number = number
+        self.device = device
+        self.ttl = ttl
+        self.hasOwnAlert = hasOwnAlert
+        self.payloadBytes = payloadBytes
+    }
+
+    var isLiveOnly: Bool { ttl == 0 }
+    var isAccepted: Bool { answeredStep != nil }
+    /// Every attempt was refused, so it is not kept.
+    var isRefused: Bool { attempts > 0 && !isAccepted && open == 0 && lost == 0 }
+    var isLong: Bool { ttl >= Self.longTTL }
+    static let longTTL = 86_400_000
+
+    var requestID: String { "request-\(1_000_000 + number)" }
+    var marker: String { "payload-\(number)." }
+    var alertMarker: String { "alert-\(number)." }
+
+    var payload: String {
+        marker + String(repeating: "x", count: max(0, payloadBytes - marker.utf8.count))
+    }
+
+    /// The number in a payload, if a post of this kind made it.
+    static func number(inPayload bytes: [UInt8]) -> Int? { number(in: bytes, after: "payload-") }
+    static func number(inAlert bytes: [UInt8]) -> Int? { number(in: bytes, after: "alert-") }
+
+    static func contains(_ text: String, in bytes: [UInt8]) -> Bool { bytes.firstRange(of: Array(text.utf8)) != nil }
+
+    static func number(in bytes: [UInt8], after text: String) -> Int? {
+        guard let found = bytes.firstRange(of: Array(text.utf8)) else { return nil }
+        let digits = bytes[found.upperBound...].prefix { (48...57).contains($0) }
+        return Int(String(decoding: digits, as: UTF8.self))
+    }
+}
+
+/// What the ledger knows of one device.
+struct DeviceFacts {
+    var cid: CID?
+    var seqs: [Int: Seq] = [:]
+    var posts: [Seq: Int] = [:]
+    /// The link with the newest session, while nothing that ends it has been fed.
+    var current: ObjectIdentifier?
+    /// Since this step the device has been online without a break, in the gateway's eyes for certain.
+    var onlineSinceStep: Int?
+    /// It stays online until this, at the least, after its session was lost.
+    var graceUntil = Instant.distantPast
+    /// The last step at which it was offline for certain.
+    var offlineStep = -1
+    var offlineSince: Instant?
+    /// Since when no link of it is open at the gateway.
+    var alone = Instant.distantPast
+    var openLinks = 0
+    /// Every shard has had a turn since the current link said `background`.
+    var backgroundStep: Int?
+    /// The gateway knows that everything up to here is with the app.
+    var settled = Seq.zero
+    var gaps: [Seq: Int] = [:]
+
+    var hasToken = false
+    var tokenStep = 0
+    var stubInFlight = false
+    var stubAnsweredAt: Instant?
+    var stubStep: Int?
+    var allStubSteps: [Int] = []
+}

@@ -1,0 +1,102 @@
+internal import FerryClientCore
+internal import FerryCore
+internal import FerryGateway
+internal import FerryStore
+internal import FerryWire
+
+/// The end of a run: everything works again, and what was promised must come true.
+extension World {
+    /// The network and the disk are well, nothing new is posted; who is away stays away.
+    func calmDown() throws {
+        isHealing = true
+        healDisk()
+        startsAtStep = 0
+        for link in links where link.isSilent { breakOff(link) }
+        for _ in 0..<60 where violation == nil { try round(advance: 1_000) }
+        guard violation == nil else { return }
+        check { () throws(Violation) in try ledger.checkWoken() }
+    }
+
+    /// Everybody comes back, until all is delivered.
+    func heal() throws {
+        var first: Set<Int> = []
+        for client in clients {
+            client.isFrozen = false
+            // Of two with one identity, one leaves.
+            if first.insert(client.device).inserted {
+                client.restart(from: client.saved, acknowledges: true)
+            } else {
+                client.handle(.stopRequested)
+            }
+        }
+        for turn in 0..<600 {
+            guard violation == nil else { return }
+            if turn % 20 == 19 {
+                // The devices of those that left.
+                for client in clients where client.machine.phase != .stopped { client.handle(.enteredForeground) }
+            }
+            for backend in backends { backend.postAllAgain() }
+            try round(advance: turn < 100 ? 50 : 500)
+            if isHealed { break }
+        }
+        guard violation == nil else { return }
+        guard isHealed else { return report(stuck()) }
+        check { () throws(Violation) in try ledger.checkEnd() }
+        guard violation == nil else { return }
+        try leave()
+    }
+
+    /// One turn of everything.
+    private func round(advance: Int) throws {
+        trace.step += 1
+        trace.milliseconds = clock.now.milliseconds - VirtualClock.start
+        try startIfDue()
+        for link in links { feed(link) }
+        turnAll()
+        store?.step()
+        turnAll()
+        for client in clients { client.turn() }
+        for backend in backends { backend.turn() }
+        for link in links { feed(link) }
+        while !waitingStubs.isEmpty { answerStub() }
+        continueStop()
+        clock.advance(advance)
+    }
+
+    private var isHealed: Bool {
+        guard let gateway, stopsUntil == nil else { return false }
+        return backends.allSatisfy(\.hasAllAnswers) && gateway.snapshot.keptMessages == 0
+            && clients.allSatisfy { $0.machine.phase == .stopped || ($0.isAttached && $0.isSettled) }
+            && ledger.devices.allSatisfy { $0.cid != nil }
+    }
+
+    private func stuck() -> Violation {
+        let kept = gateway?.snapshot.keptMessages ?? -1
+        let phases = clients.map { "\($0.device): \($0.machine.phase)" }
+        let waiting = backends.map { "\($0.open) \($0.unanswered)" }
+        return Violation(
+            promise: "P1",
+            what: "all is well again, and \(kept) messages are kept, clients are \(phases), posts wait: \(waiting)")
+    }
+
+    /// Everybody leaves: nothing may be left over.
+    private func leave() throws {
+        for client in clients { client.handle(.stopRequested) }
+        for _ in 0..<5 { try round(advance: 100) }
+        for backend in backends { backend.lose() }
+        for link in links { breakOff(link) }
+        for _ in 0..<30 { try round(advance: 3_000) }
+        guard violation == nil, let gateway else { return }
+        let snapshot = gateway.snapshot
+        guard snapshot.sessions == 0, snapshot.connections == 0 else {
+            return report(
+                Violation(
+                    promise: "P6",
+                    what: "everybody has left, and \(snapshot.sessions) sessions and \(snapshot.connections) connections "
+                        + "are counted"))
+        }
+        if let left = gateway.leftovers.first(where: { $0.count != 0 }) {
+            report(Violation(promise: "P7", what: "everybody has left, and \(left.count) of \(left.name) remain"))
+        }
+    }
+}

@@ -1,0 +1,155 @@
+internal import FerryClientCore
+internal import FerryCore
+internal import FerryGateway
+internal import FerryIO
+internal import FerryStore
+internal import FerryWire
+
+/// What happens in one step: mostly one small thing.
+extension World {
+    func step() throws {
+        trace.milliseconds = clock.now.milliseconds - VirtualClock.start
+        try startIfDue()
+        if let step = diskHealsAtStep, trace.step >= step { healDisk() }
+        if dice.chance(scenario.storeTurns) { store?.step() }
+        if dice.chance(scenario.shardTurns) { turn(dice.below(gateway?.shards ?? 1)) }
+        if dice.chance(scenario.networkTurns) { moveSomething() }
+        if dice.chance(scenario.timeTurns) { passTime() }
+        if dice.chance(scenario.posts) { postSomething() }
+        if dice.chance(30) { dice.pick(backends)?.postAgain() }
+        if dice.chance(60) { answerStub() }
+        if dice.chance(scenario.life) { liveALittle() }
+        if dice.chance(scenario.breaks), let link = dice.pick(links) { breakOff(link) }
+        if dice.chance(scenario.silences), let link = dice.pick(links) {
+            trace.note("silent", link.number)
+            link.isSilent = true
+            // What is under way is lost, and the gateway will find out by itself.
+        }
+        if dice.chance(scenario.hostile) { beHostile() }
+        if dice.chance(scenario.diskFaults) { hurtDisk() }
+        if dice.chance(scenario.crashes) {
+            if dice.chance(250) { beginStop() } else { crash(Crash(rawValue: dice.below(4)) ?? .lost) }
+        }
+        continueStop()
+    }
+
+    func breakOff(_ link: Link) {
+        trace.note("break", link.number)
+        link.breakOff()
+        if link.isEndTold, let device = link.device { ledger.sessionLost(link, device) }
+    }
+
+    private func moveSomething() {
+        for _ in 0..<3 {
+            switch dice.below(3) {
+            case 0: if let link = dice.pick(links) { feed(link) }
+            case 1: dice.pick(clients)?.turn()
+            default: dice.pick(backends)?.turn()
+            }
+        }
+    }
+
+    private func passTime() {
+        let usual = dice.below(scenario.timeStep * 2)
+        let amount = dice.chance(20) ? dice.within(500...15_000) : usual
+        clock.advance(amount)
+    }
+
+    private func postSomething() {
+        let known = ledger.devices.indices.filter { ledger.devices[$0].cid != nil }
+        guard let device = dice.pick(known), let backend = dice.pick(backends) else { return }
+        for _ in 0..<(dice.chance(100) ? dice.within(2...12) : 1) {
+            let number = ledger.posts.count
+            var ttl = Post.longTTL
+            if dice.chance(scenario.shortLived) { ttl = dice.within(1...20_000) }
+            if dice.chance(scenario.liveOnly) { ttl = 0 }
+            ledger.posts.append(
+                Post(
+                    number: number, device: device, ttl: ttl, hasOwnAlert: dice.chance(scenario.ownAlerts),
+                    payloadBytes: dice.within(20...max(20, scenario.payloadBytes))))
+            backend.post(number)
+            // A backend may say everything twice.
+            if dice.chance(30) { dice.pick(backends)?.post(number) }
+        }
+    }
+
+    /// What a person, or the system, does with an app.
+    private func liveALittle() {
+        guard let client = dice.pick(clients) else { return }
+        let kind = dice.below(12)
+        trace.note("life", client.device, kind)
+        switch kind {
+        case 0, 1: client.handle(.enteredBackground)
+        case 2, 3, 4: client.handle(.enteredForeground)
+        case 5: client.handle(.stopRequested)
+        case 6: client.isFrozen.toggle()
+        case 7: startAgain(client, from: client.saved)
+        case 8:
+            let old = client.history.filter { $0.identity != nil }
+            if let record = dice.pick(old) { startAgain(client, from: record) }
+        case 9: doubleUp(client)
+        case 10:
+            guard !hasTokenFromStart[client.device] else { return }
+            hasTokenFromStart[client.device] = true
+            if let token = token(of: client.device) { client.handle(.deviceTokenChanged(.set(token))) }
+        default: dice.pick(backends)?.lose()
+        }
+    }
+
+    private func startAgain(_ client: ScriptedClient, from record: ClientRecord) {
+        client.isFrozen = false
+        client.restart(from: record, acknowledges: !dice.chance(scenario.neverAcknowledging))
+    }
+
+    /// A second program with a copy of the state file: two clients for one device.
+    private func doubleUp(_ client: ScriptedClient) {
+        guard client.saved.identity != nil, clients.count < scenario.devices * 2 else { return }
+        let other = ScriptedClient(device: client.device, record: client.saved, acknowledges: true, world: self)
+        clients.append(other)
+        other.handle(.started)
+    }
+
+    private func beHostile() {
+        if dice.chance(400), let client = dice.pick(clients.filter(\.isAttached)) {
+            let future = Seq(client.machine.record.lastSeq.rawValue + UInt64(dice.within(500...5_000)))
+            client.misbehave(dice.chance(500) ? dice.bytes(dice.within(1...40)) : AckFrame(seq: future).encoded())
+            return
+        }
+        guard let gateway, stopsUntil == nil, let (theirs, ours) = try? Socket.pair() else { return }
+        let shard = dice.below(gateway.shards)
+        if dice.chance(500) {
+            gateway.connectDevice(theirs, to: shard)
+        } else {
+            gateway.connectBackend(theirs, to: shard)
+        }
+        let bytes = dice.bytes(dice.within(1...400))
+        _ = bytes.withUnsafeBytes { Socket.send(ours, $0) }
+        Socket.close(ours)
+    }
+
+    // MARK: - The disk
+
+    private func hurtDisk() {
+        var faults = MemoryDisk.Faults()
+        let kind = dice.below(4)
+        trace.note("disk", kind)
+        switch kind {
+        case 0: faults.syncs = dice.within(1...2)
+        case 1: faults.writes = dice.within(1...2)
+        case 2: faults.reads = dice.within(1...3)
+        default:
+            disk.capacity = configuration.segmentBytes
+            diskHealsAtStep = trace.step + dice.within(50...600)
+            return
+        }
+        faults.syncsBefore = dice.below(3)
+        if dice.chance(300) { faults.code = ErrorNumber.noSpace }
+        disk.inject(faults)
+    }
+
+    func healDisk() {
+        diskHealsAtStep = nil
+        disk.capacity = .max
+        disk.inject(MemoryDisk.Faults())
+    }
+}

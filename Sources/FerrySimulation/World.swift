@@ -1,0 +1,166 @@
+internal import FerryAPNS
+internal import FerryClientCore
+internal import FerryCore
+internal import FerryGateway
+internal import FerryIO
+internal import FerryStore
+internal import FerryWire
+
+/// A gateway, its disk, its network, its devices and backends, and the time, all in one thread and all from one seed.
+final class World {
+    static let appSecret = Array("the app's secret".utf8)
+    let app: AppID
+    let apiToken: String
+    let clock = VirtualClock()
+    let trace: Trace
+    let ledger: Ledger
+    var scenario: Scenario
+    var dice: Dice
+    let keepAlive: Int
+
+    // The machine.
+    let configuration: GatewayConfiguration
+    var disk: MemoryDisk
+    var tables = MemoryTables()
+    var store: SteppedStore?
+    var gateway: SteppedGateway?
+    var wake = SlowWake()
+    var waitingStubs: [(request: SlowWake.Request, device: Int)] = []
+    /// When a gateway that is down starts again, in steps.
+    var startsAtStep = 0
+    /// A clean stop is under way until then at the latest.
+    var stopsUntil: Instant?
+    /// Messages of this life that are in no counter but `kept` from the start.
+    var restored = 0
+    var diskHealsAtStep: Int?
+
+    // The others.
+    var links: [Link] = []
+    private var linkCount = 0
+    var clients: [ScriptedClient] = []
+    var backends: [ScriptedBackend] = []
+    var hasTokenFromStart: [Bool] = []
+    var isHealing = false
+    private(set) var violation: Violation?
+
+    init(seed: UInt64, trace: Trace) throws {
+        guard let app = AppID("simulated"), let identity = Identity(key: [UInt8](repeating: 7, count: 32)) else {
+            throw Violation(promise: "simulation", what: "the world cannot be made")
+        }
+        self.app = app
+        self.trace = trace
+        dice = Dice(seed: seed)
+        scenario = Scenario(&dice)
+        keepAlive = dice.within(5...60)
+        let entry = App(
+            id: app, key: "key", secret: String(decoding: Self.appSecret, as: UTF8.self), masterSecret: "master",
+            name: nil, topic: nil)
+        var configuration = GatewayConfiguration(identity: identity)
+        configuration.apps = AppRegistry([entry])
+        configuration.delivery = scenario.delivery
+        configuration.session = scenario.session
+        configuration.segmentBytes = scenario.segmentBytes
+        configuration.keptSegments = 1
+        configuration.connectionLimit = 512
+        if dice.chance(150) { configuration.unsyncedBytes = dice.within(2_000...20_000) }
+        self.configuration = configuration
+        apiToken = identity.apiToken(
+            app: entry, expiresAt: clock.now + .seconds(8_640_000), nonce: [1, 2, 3, 4, 5, 6, 7, 8])
+        disk = MemoryDisk()
+        ledger = Ledger(scenario, clock, trace)
+        hasTokenFromStart = (0..<scenario.devices).map { _ in dice.chance(800) }
+        try startGateway()
+        for device in 0..<scenario.devices {
+            let acknowledges = !dice.chance(scenario.neverAcknowledging)
+            let client = ScriptedClient(device: device, record: ClientRecord(), acknowledges: acknowledges, world: self)
+            clients.append(client)
+            client.handle(.started)
+        }
+        backends = (0..<scenario.backends).map { ScriptedBackend(number: $0, world: self) }
+    }
+
+    func token(of device: Int) -> PushToken? {
+        guard hasTokenFromStart.indices.contains(device), hasTokenFromStart[device] else { return nil }
+        return PushToken(environment: .sandbox, bytes: Array("token-\(device)".utf8))
+    }
+
+    // MARK: - Violations
+
+    func report(_ found: Violation) { if violation == nil { violation = found } }
+
+    func check(_ body: () throws(Violation) -> Void) {
+        do throws(Violation) { try body() } catch { report(error) }
+    }
+
+    // MARK: - The network
+
+    /// A new connection; nil when nobody listens.
+    func connect(device: Int?) -> Link? {
+        guard let gateway, stopsUntil == nil, let (theirs, ours) = try? Socket.pair() else { return nil }
+        linkCount += 1
+        let link = Link(number: linkCount, device: device, descriptor: ours)
+        links.append(link)
+        let shard = dice.below(gateway.shards)
+        if let device {
+            ledger.linkOpened(device)
+            gateway.connectDevice(theirs, to: shard)
+        } else {
+            gateway.connectBackend(theirs, to: shard)
+        }
+        trace.note("connect", linkCount, device ?? -1, shard)
+        return link
+    }
+
+    /// How many bytes the network moves at once.
+    func portion() -> Int {
+        if isHealing { return 65_536 }
+        return dice.chance(700) ? 65_536 : dice.within(1...40)
+    }
+
+    /// What the gateway has sent enters the network.
+    func drainLinks() {
+        for link in links {
+            let wasGone = link.isGatewayGone
+            let bytes = link.drain()
+            if !bytes.isEmpty, link.device != nil {
+                check { () throws(Violation) in
+                    let isStream = try link.tapOut.add(bytes) { (type, body) throws(Violation) in
+                        let frame: GatewayFrame
+                        do throws(WireError) {
+                            frame = try GatewayFrame.decode(type: type, body: body)
+                        } catch {
+                            throw Violation(promise: "wire", what: "the gateway sent no frame: \(error)")
+                        }
+                        try ledger.left(frame, link)
+                    }
+                    if !isStream { throw Violation(promise: "wire", what: "the gateway sent no frames") }
+                }
+            }
+            if link.isGatewayGone, !wasGone {
+                trace.note("gone", link.number)
+                ledger.gatewayClosed(link)
+            }
+        }
+        links.removeAll { link in
+            guard link.isFinished else { return false }
+            if link.isPeerGone { link.close() }
+            return link.isPeerGone
+        }
+    }
+
+    func feed(_ link: Link) {
+        let taken = link.feed(portion())
+        if link.isEndTold, let device = link.device { ledger.sessionLost(link, device) }
+        guard !taken.isEmpty, link.device != nil, link.facts.isFramed else { return }
+        check { () throws(Violation) in
+            link.facts.isFramed = try link.tapIn.add(taken) { (type, body) throws(Violation) in
+                guard let frame = try? DeviceFrame.decode(type: type, body: body) else {
+                    link.facts.isFramed = false
+                    return
+                }
+                ledger.fed(frame, link)
+            } && link.facts.isFramed
+        }
+        if !link.facts.isFramed { ledger.lostSight(link) }
+    }
+}
