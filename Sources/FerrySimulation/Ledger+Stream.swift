@@ -18,7 +18,8 @@ extension Ledger {
             trace.note("closed", link.number, Int(close.code.rawValue))
             switch close.code {
             case .unknownDevice, .generationRetired, .wrongDeviceProof:
-                throw fail("P1", "device \(device) has its identity from the gateway, which does not know it: \(close.code)")
+                throw fail(
+                    "P1", "device \(device) has its identity from the gateway, which does not know it: \(close.code)")
             default: break
             }
             sessionLost(link, device)

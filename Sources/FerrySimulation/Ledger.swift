@@ -100,12 +100,14 @@ final class Ledger {
         var lastPlace: [Int: Post] = [:]
         for post in inOrder {
             if let latest, let answered = post.answeredStep, latest.firstSentStep > answered {
-                throw fail("P2", "post \(post.number) was answered before \(latest.number) was posted, and comes after it")
+                throw fail(
+                    "P2", "post \(post.number) was answered before \(latest.number) was posted, and comes after it")
             }
             if latest.map({ $0.firstSentStep < post.firstSentStep }) ?? true { latest = post }
             guard post.attempts == 1, post.isAccepted else { continue }
             if let last = lastPlace[post.connection], last.place > post.place {
-                throw fail("P2", "post \(post.number) stood before \(last.number) on one connection, and comes after it")
+                throw fail(
+                    "P2", "post \(post.number) stood before \(last.number) on one connection, and comes after it")
             }
             lastPlace[post.connection] = post
         }

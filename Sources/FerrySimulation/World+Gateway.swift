@@ -60,7 +60,8 @@ extension World {
             report(
                 Violation(
                     promise: "P6",
-                    what: "\(restored) restored and \(snapshot.accepted) accepted are not \(snapshot.keptMessages) kept "
+                    what:
+                        "\(restored) restored and \(snapshot.accepted) accepted are not \(snapshot.keptMessages) kept "
                         + "and \(ended) ended"))
             return
         }

@@ -92,7 +92,8 @@ extension World {
             return report(
                 Violation(
                     promise: "P6",
-                    what: "everybody has left, and \(snapshot.sessions) sessions and \(snapshot.connections) connections "
+                    what:
+                        "everybody has left, and \(snapshot.sessions) sessions and \(snapshot.connections) connections "
                         + "are counted"))
         }
         if let left = gateway.leftovers.first(where: { $0.count != 0 }) {
