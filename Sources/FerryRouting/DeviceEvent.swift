@@ -41,7 +41,7 @@ package enum DeviceAction: Hashable, Sendable {
     case end(KeptMessage, DeliveryState)
     /// Journal that stubs are due up to here; answer with `.dueSynced`.
     case recordStubsDue(upTo: Seq)
-    /// Journal that no stub can be sent for what is kept up to here.
+    /// Journal that no stub can be sent for what is kept up to here. It settles nothing: with a token the stub is due.
     case recordNoToken(upTo: Seq)
     case requestStub(StubPlan)
     /// Close the older session's connection.

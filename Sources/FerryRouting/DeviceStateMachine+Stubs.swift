@@ -27,8 +27,7 @@ extension DeviceStateMachine {
             unsyncedDue = unsyncedDue == .max ? .max : unsyncedDue + 1
             actions.append(.recordStubsDue(upTo: last))
         } else {
-            // The record is cumulative: it must not settle what is still due behind it.
-            if stubsSettledUpTo >= last { actions.append(.recordNoToken(upTo: last)) }
+            actions.append(.recordNoToken(upTo: last))
         }
     }
 
