@@ -29,7 +29,8 @@ final class ScriptedBackend {
         place += 1
         world.ledger.sent(number, connection: self.number * 1_000_000 + connections, place: place)
         open.append(number)
-        world.trace.note("post", number, world.ledger.posts[number].device, world.ledger.posts[number].attempts,
+        world.trace.note(
+            "post", number, world.ledger.posts[number].device, world.ledger.posts[number].attempts,
             "ttl \(world.ledger.posts[number].ttl) of \(cid)")
         link.send(request(world.ledger.posts[number], cid))
     }
@@ -51,7 +52,8 @@ final class ScriptedBackend {
     private func request(_ post: Post, _ cid: CID) -> [UInt8] {
         var alert = ""
         if post.hasOwnAlert {
-            alert = #","push_channel":{"ios":{"type":"notify","aps":{"alert":{"title":"T","body":"\#(post.alertMarker)"}}}}"#
+            let aps = #"{"alert":{"title":"T","body":"\#(post.alertMarker)"}}"#
+            alert = #","push_channel":{"ios":{"type":"notify","aps":\#(aps)}}"#
         }
         let ttl = post.ttl == 0 ? -1 : post.ttl
         let body =

@@ -153,13 +153,14 @@ final class World {
         if link.isEndTold, let device = link.device { ledger.sessionLost(link, device) }
         guard !taken.isEmpty, link.device != nil, link.facts.isFramed else { return }
         check { () throws(Violation) in
-            link.facts.isFramed = try link.tapIn.add(taken) { (type, body) throws(Violation) in
-                guard let frame = try? DeviceFrame.decode(type: type, body: body) else {
-                    link.facts.isFramed = false
-                    return
-                }
-                ledger.fed(frame, link)
-            } && link.facts.isFramed
+            link.facts.isFramed =
+                try link.tapIn.add(taken) { (type, body) throws(Violation) in
+                    guard let frame = try? DeviceFrame.decode(type: type, body: body) else {
+                        link.facts.isFramed = false
+                        return
+                    }
+                    ledger.fed(frame, link)
+                } && link.facts.isFramed
         }
         if !link.facts.isFramed { ledger.lostSight(link) }
     }

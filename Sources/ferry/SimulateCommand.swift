@@ -62,7 +62,8 @@ enum SimulateCommand {
             if let violation = outcome.violation {
                 failed.append(outcome.seed)
                 CommandOutput.failure(
-                    "seed \(outcome.seed) breaks \(violation)\n  ferry simulate --seed \(outcome.seed) --steps \(steps) --trace")
+                    "seed \(outcome.seed) breaks \(violation)\n  ferry simulate --seed \(outcome.seed) --steps \(steps) --trace"
+                )
             }
             if Date().timeIntervalSince(told) >= 1 {
                 told = Date()
