@@ -94,6 +94,7 @@ extension Shard {
             var record = devices[device].currentRecord
             // After a restart these are kept as before, and are dropped again.
             for drop in outside { record.uncount(drop) }
+            if !outside.isEmpty { lowerGap(of: &record, machine: devices[device].machine, kept: outside) }
             remains.devices.append(record)
             devices[device].changedSegment = outside.isEmpty ? 0 : currentSegment
         }
@@ -113,6 +114,19 @@ extension Shard {
         }
         retirement?.carried += deferred.filter(goes).map { _ in cid }
         deferred.removeAll(where: goes)
+    }
+}
+
+extension Shard {
+    /// The gap must not stand at the place of a message that a restart finds kept: it would go with that one, untold. The
+    /// last drop that counts has such a place, or a higher one is free.
+    private func lowerGap(of record: inout DeviceRecord, machine: DeviceStateMachine, kept: [Record]) {
+        let places = kept.compactMap { if case .settled(_, let seq, _, _) = $0 { seq } else { nil } }
+        while let gap = record.gap, gap.upTo > record.acknowledged.next,
+            places.contains(gap.upTo) || machine.isKept(gap.upTo)
+        {
+            record.gap?.upTo = Seq(gap.upTo.rawValue - 1)
+        }
     }
 }
 

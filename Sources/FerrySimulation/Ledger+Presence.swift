@@ -28,7 +28,13 @@ extension Ledger {
         case .bye:
             link.facts.hasSaidBye = true
             leftForCertain(link, device)
-        case .hello, .register, .ack, .ping, .pong, .deviceToken, .unknownSkippable: break
+        case .ack(let ack):
+            guard devices[device].current == ObjectIdentifier(link) else { return }
+            let seqs = devices[device].seqs
+            let numbers = link.facts.received.filter { seqs[$0].map { $0 <= ack.seq } ?? false }
+            devices[device].acknowledging.numbers.formUnion(numbers)
+            devices[device].acknowledging.step = step
+        case .hello, .register, .ping, .pong, .deviceToken, .unknownSkippable: break
         }
     }
 
@@ -73,6 +79,12 @@ extension Ledger {
         let oldestStep = turns.map(\.step).min() ?? 0
         for device in devices.indices {
             let facts = devices[device]
+            if facts.current == nil {
+                devices[device].acknowledging = ([], 0)
+            } else if !facts.acknowledging.numbers.isEmpty, oldestStep > facts.acknowledging.step {
+                delivered.formUnion(facts.acknowledging.numbers)
+                devices[device].acknowledging = ([], 0)
+            }
             let isAlone = facts.openLinks == 0 && oldest >= facts.alone + scenario.delivery.reattachGrace
             let isHidden = facts.backgroundStep.map { oldestStep > $0 } ?? false
             guard isAlone || isHidden else { continue }
@@ -83,6 +95,8 @@ extension Ledger {
 
     func gatewayStarted(shards: Int) {
         life += 1
+        delivered = []
+        for device in devices.indices { devices[device].acknowledging = ([], 0) }
         turns = Array(repeating: (step, Instant.distantPast), count: shards)
         for device in devices.indices {
             devices[device].current = nil

@@ -19,7 +19,7 @@ extension Ledger {
             switch close.code {
             case .unknownDevice, .generationRetired, .wrongDeviceProof:
                 throw fail(
-                    "P1", "device \(device) has its identity from the gateway, which does not know it: \(close.code)")
+                    "P1", "the gateway does not know device \(device), which it registered: \(close.code)")
             default: break
             }
             sessionLost(link, device)
@@ -29,6 +29,7 @@ extension Ledger {
 
     private func beginSession(_ link: Link, _ device: Int, isResumed: Bool) {
         trace.note("session", link.number, device)
+        devices[device].acknowledging = ([], 0)
         if isResumed {
             devices[device].settled = max(devices[device].settled, link.facts.saidSeq)
             link.facts.lastSent = link.facts.saidSeq

@@ -11,6 +11,8 @@ final class Ledger {
     var devices: [DeviceFacts]
     /// Posts whose own alert was asked for, in any life.
     var wokenByOwn: Set<Int> = []
+    /// Posts that the device acknowledged in this life, within the session that sent them.
+    var delivered: Set<Int> = []
     /// Counts the lives of the gateway.
     var life = 0
     /// When each shard last had a turn: step and time.
@@ -101,13 +103,13 @@ final class Ledger {
         for post in inOrder {
             if let latest, let answered = post.answeredStep, latest.firstSentStep > answered {
                 throw fail(
-                    "P2", "post \(post.number) was answered before \(latest.number) was posted, and comes after it")
+                    "P2", "post \(post.number), answered before \(latest.number) was posted, comes after it")
             }
             if latest.map({ $0.firstSentStep < post.firstSentStep }) ?? true { latest = post }
             guard post.attempts == 1, post.isAccepted else { continue }
             if let last = lastPlace[post.connection], last.place > post.place {
                 throw fail(
-                    "P2", "post \(post.number) stood before \(last.number) on one connection, and comes after it")
+                    "P2", "post \(post.number), before \(last.number) on one connection, comes after it")
             }
             lastPlace[post.connection] = post
         }

@@ -88,6 +88,8 @@ struct DeviceFacts {
     /// The gateway knows that everything up to here is with the app.
     var settled = Seq.zero
     var gaps: [Seq: Int] = [:]
+    /// Sent and acknowledged in the current session; delivered for certain once every shard has had a turn in it.
+    var acknowledging: (numbers: Set<Int>, step: Int) = ([], 0)
 
     var hasToken = false
     var tokenStep = 0

@@ -52,8 +52,8 @@ final class ScriptedBackend {
     private func request(_ post: Post, _ cid: CID) -> [UInt8] {
         var alert = ""
         if post.hasOwnAlert {
-            alert =
-                #","push_channel":{"ios":{"type":"notify","aps":{"alert":{"title":"T","body":"\#(post.alertMarker)"}}}}"#
+            let aps = #"{"alert":{"title":"T","body":"\#(post.alertMarker)"}}"#
+            alert = #","push_channel":{"ios":{"type":"notify","aps":\#(aps)}}"#
         }
         let ttl = post.ttl == 0 ? -1 : post.ttl
         let body =

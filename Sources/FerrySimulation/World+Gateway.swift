@@ -55,14 +55,19 @@ extension World {
     /// P6, at any moment.
     private func checkCounters() {
         guard let snapshot = gateway?.snapshot else { return }
+        let delivered = Int(snapshot.ended[Int(DeliveryState.delivered.rawValue)])
+        if delivered < ledger.delivered.count {
+            report(
+                Violation(promise: "P6", what: "\(ledger.delivered.count) were delivered, \(delivered) are counted"))
+        }
         let ended = Int(snapshot.ended.reduce(0, +))
         guard Int(snapshot.accepted) + restored == snapshot.keptMessages + ended else {
             report(
                 Violation(
                     promise: "P6",
                     what:
-                        "\(restored) restored and \(snapshot.accepted) accepted are not \(snapshot.keptMessages) kept "
-                        + "and \(ended) ended"))
+                        "\(restored) restored and \(snapshot.accepted) accepted are not "
+                        + "\(snapshot.keptMessages) kept and \(ended) ended"))
             return
         }
     }

@@ -93,8 +93,8 @@ extension World {
                 Violation(
                     promise: "P6",
                     what:
-                        "everybody has left, and \(snapshot.sessions) sessions and \(snapshot.connections) connections "
-                        + "are counted"))
+                        "everybody has left, and \(snapshot.sessions) sessions and "
+                        + "\(snapshot.connections) connections are counted"))
         }
         if let left = gateway.leftovers.first(where: { $0.count != 0 }) {
             report(Violation(promise: "P7", what: "everybody has left, and \(left.count) of \(left.name) remain"))
