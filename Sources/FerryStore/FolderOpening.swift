@@ -92,7 +92,9 @@ struct FolderOpening {
     /// Whether a folder without `FORMAT` holds nothing but what an interrupted making leaves.
     private func checkUnfinished() throws(StoreFailure) {
         let first = SegmentHeader.fileName(1)
-        let ours: Set<String> = ["LOCK", FolderFormat.draftName, "tables", "lost+found", "outbox.jsonl", first]
+        let ours: Set<String> = [
+            "LOCK", FolderFormat.draftName, SegmentHeader.draftName, "tables", "lost+found", "outbox.jsonl", first,
+        ]
         let names: [String]
         var bytes: [UInt8] = []
         do throws(SystemError) {
