@@ -1,4 +1,4 @@
-internal import FerryIO
+package import FerryIO
 internal import Synchronization
 
 /// A disk that notes in a file what has been synced, so that whoever kills the process can take away all the rest, as a
@@ -9,45 +9,45 @@ internal import Synchronization
 /// themselves: they outlive the process, and need no more. Syncs take some milliseconds longer than the disk needs, so that
 /// a kill by chance often falls between a write and its sync. Bytes that are written again where they were durable count as
 /// durable all the time: the journal overwrites with the same bytes only.
-final class WitnessedDisk: Disk {
+package final class WitnessedDisk: Disk {
     private let base: any Disk
     private let notes: WitnessNotes
 
-    var folder: String { base.folder }
+    package var folder: String { base.folder }
 
-    init(_ base: any Disk, notes path: String) throws(SystemError) {
+    package init(_ base: any Disk, notes path: String) throws(SystemError) {
         self.base = base
         notes = try WitnessNotes(path)
     }
 
-    func list() throws(SystemError) -> [String] { try base.list() }
+    package func list() throws(SystemError) -> [String] { try base.list() }
 
-    func create(_ name: String, bytes: Int) throws(SystemError) -> any DiskFile {
+    package func create(_ name: String, bytes: Int) throws(SystemError) -> any DiskFile {
         // What bore the name before is gone from here on.
         try notes.add("S \(name) 0")
         return WitnessedFile(try base.create(name, bytes: bytes), name, written: 0, notes)
     }
 
-    func open(_ name: String) throws(SystemError) -> any DiskFile {
+    package func open(_ name: String) throws(SystemError) -> any DiskFile {
         let file = try base.open(name)
         return WitnessedFile(file, name, written: try file.size(), notes)
     }
 
-    func remove(_ name: String) throws(SystemError) { try base.remove(name) }
+    package func remove(_ name: String) throws(SystemError) { try base.remove(name) }
 
-    func rename(_ name: String, to target: String) throws(SystemError) {
+    package func rename(_ name: String, to target: String) throws(SystemError) {
         try base.rename(name, to: target)
         try notes.add("M \(name) \(target)")
     }
 
-    func syncDirectory() throws(SystemError) {
+    package func syncDirectory() throws(SystemError) {
         // Before the sync: what comes into being during it may not be in it.
         let names = try base.list().filter { $0.hasPrefix("journal-") || $0.hasPrefix(FolderFormat.name) }
         try base.syncDirectory()
         try notes.add((["N"] + names.sorted()).joined(separator: " "))
     }
 
-    func freeBytes() throws(SystemError) -> Int? { try base.freeBytes() }
+    package func freeBytes() throws(SystemError) -> Int? { try base.freeBytes() }
 }
 
 private final class WitnessedFile: DiskFile {

@@ -73,7 +73,7 @@ class Campaign:
                     for index in range(BACKENDS)]
         tasks = [asyncio.create_task(self.world.guard(one.run)) for one in [*devices, *backends]]
         try:
-            await gateway.start()
+            await self._make(gateway, random.Random(f"{seed}/make"))
             for _ in range(ROUNDS_A_FOLDER):
                 if self.rounds >= self.options.rounds or time.monotonic() - started >= self.options.seconds:
                     break
@@ -91,6 +91,16 @@ class Campaign:
         for result in results:
             if isinstance(result, Exception):
                 raise result
+
+    async def _make(self, gateway: Gateway, chance: random.Random) -> None:
+        """Starts the gateway, mostly after some that were killed while they made the folder, or when it was empty."""
+        for _ in range(chance.choice((0, 3, 6))):
+            await gateway.start()
+            await gateway.noted(chance.randint(1, 8), 0.3)
+            await asyncio.sleep(chance.choice((0.0, 0.0, 0.004)))
+            await gateway.kill()
+            self.cuts.append(f"round {self.rounds + 1}, while it was made: {gateway.cut_power()}")
+        await gateway.start()
 
     async def _round(self, gateway: Gateway, devices: list[Device], backends: list[Backend],
                      chance: random.Random) -> None:
@@ -121,6 +131,8 @@ class Campaign:
         """Returns when it is time to kill."""
         if style == "startup" and not self.world.is_up:
             await asyncio.sleep(chance.uniform(0.0, 0.08))
+            if chance.random() < 0.5:
+                await gateway.noted(chance.randint(1, 10), 0.5)
             return
         await self._until_ready(gateway)
         if style == "startup":

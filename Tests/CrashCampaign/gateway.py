@@ -39,6 +39,7 @@ class Gateway:
             "progressDeadlineMs": 4000, "drainDeadlineMs": 2000,
         }))
         self._started = time.monotonic()
+        self._notes_before = self.witness.stat().st_size if self.witness.exists() else 0
         with open(self.log, "ab") as log:
             self.process = await asyncio.create_subprocess_exec(
                 self.binary, "serve", "--config", str(config), "--data", str(self.data), "--apps",
@@ -92,6 +93,17 @@ class Gateway:
             return {name for name in os.listdir(self.data) if name.startswith("journal-")}
         except FileNotFoundError:
             return set()
+
+    async def noted(self, count: int, seconds: float) -> None:
+        """Returns when this life has noted so much, or the time is up: between a write and its sync, as often as not."""
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            if self.witness.exists():
+                with open(self.witness, "rb") as file:
+                    file.seek(self._notes_before)
+                    if file.read().count(b"\n") >= count:
+                        return
+            await asyncio.sleep(0.0005)
 
     def haunt(self) -> None:
         """Holds on to the segments that are there, so that one whose removal is not on the disk can come back."""
