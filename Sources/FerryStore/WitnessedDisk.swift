@@ -12,6 +12,8 @@ internal import Synchronization
 package final class WitnessedDisk: Disk {
     private let base: any Disk
     private let notes: WitnessNotes
+    /// Of the last handle that was given out for each name.
+    private let labels = Mutex<[String: FileLabel]>([:])
 
     package var folder: String { base.folder }
 
@@ -25,12 +27,18 @@ package final class WitnessedDisk: Disk {
     package func create(_ name: String, bytes: Int) throws(SystemError) -> any DiskFile {
         // What bore the name before is gone from here on.
         try notes.add("S \(name) 0")
-        return WitnessedFile(try base.create(name, bytes: bytes), name, written: 0, notes)
+        return WitnessedFile(try base.create(name, bytes: bytes), label(name), written: 0, notes)
     }
 
     package func open(_ name: String) throws(SystemError) -> any DiskFile {
         let file = try base.open(name)
-        return WitnessedFile(file, name, written: try file.size(), notes)
+        return WitnessedFile(file, label(name), written: try file.size(), notes)
+    }
+
+    private func label(_ name: String) -> FileLabel {
+        let label = FileLabel(name)
+        labels.withLock { $0[name] = label }
+        return label
     }
 
     package func remove(_ name: String) throws(SystemError) { try base.remove(name) }
@@ -38,6 +46,11 @@ package final class WitnessedDisk: Disk {
     package func rename(_ name: String, to target: String) throws(SystemError) {
         try base.rename(name, to: target)
         try notes.add("M \(name) \(target)")
+        labels.withLock { labels in
+            let label = labels.removeValue(forKey: name)
+            label?.name.withLock { $0 = target }
+            labels[target] = label
+        }
     }
 
     package func syncDirectory() throws(SystemError) {
@@ -50,16 +63,22 @@ package final class WitnessedDisk: Disk {
     package func freeBytes() throws(SystemError) -> Int? { try base.freeBytes() }
 }
 
+/// What a file is called now: an open one follows its renames.
+private final class FileLabel: Sendable {
+    let name: Mutex<String>
+    init(_ name: String) { self.name = Mutex(name) }
+}
+
 private final class WitnessedFile: DiskFile {
     private let base: any DiskFile
-    private let name: String
+    private let label: FileLabel
     private let notes: WitnessNotes
     /// Up to where anything was written.
     private let written: Mutex<Int>
 
-    init(_ base: any DiskFile, _ name: String, written: Int, _ notes: WitnessNotes) {
+    init(_ base: any DiskFile, _ label: FileLabel, written: Int, _ notes: WitnessNotes) {
         self.base = base
-        self.name = name
+        self.label = label
         self.notes = notes
         self.written = Mutex(written)
     }
@@ -84,7 +103,7 @@ private final class WitnessedFile: DiskFile {
         let end = written.withLock { $0 }
         try notes.delay()
         try base.sync()
-        try notes.add("S \(name) \(end)")
+        try notes.add("S \(label.name.withLock { $0 }) \(end)")
     }
 }
 

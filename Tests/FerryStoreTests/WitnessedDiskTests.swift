@@ -55,6 +55,20 @@ struct WitnessedDiskTests {
         }
     }
 
+    @Test func `An open file is noted under the name that it was given last`() throws {
+        try withNotes { disk, _, path in
+            let file = try disk.create("journal.new", bytes: 100)
+            try disk.rename("journal.new", to: "journal-1")
+            let other = try disk.create("journal.new", bytes: 100)
+            try write(10, at: 0, to: file)
+            try file.sync()
+            #expect(try lines(path).last == "S journal-1 10")
+            try write(20, at: 0, to: other)
+            try other.sync()
+            #expect(try lines(path).last == "S journal.new 20")
+        }
+    }
+
     @Test func `Names are noted by a sync of the folder, and a rename takes the length along`() throws {
         try withNotes { disk, _, path in
             _ = try disk.create("journal-2", bytes: 0)
