@@ -1,6 +1,7 @@
 # make serve   starts the gateway; ARGS="--data DIR …" are its options
 # make test    runs every test
 # make simulate SEEDS=n   plays n whole gateways and checks the promises; ARGS="--first S --steps K"
+# make crash-test ROUNDS=20 SEED=…   kills a gateway under load and compares what was answered with what was delivered
 # make check   runs the checks of .ci/checks, without building
 # make deps    installs the Debian packages that are missing
 
@@ -13,10 +14,12 @@ PACKAGES := librocksdb-dev libsimdjson-dev libssl-dev zlib1g-dev python3 curl ca
 TOOLCHAIN_PACKAGES := g++ git libcurl4-openssl-dev libncurses-dev libsqlite3-dev libxml2-dev
 ARGS ?=
 SEEDS ?= 1000
+ROUNDS ?= 20
+SEED ?=
 
 say = @printf '==> %s\n' '$(1)' >&2
 
-.PHONY: help serve test simulate check format deps swift
+.PHONY: help serve test simulate crash-test check format deps swift
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -50,6 +53,14 @@ test: deps
 	@python3 examples/device-python/check_vectors.py
 	$(call say,examples against a running gateway)
 	@python3 examples/test.py .build/debug/ferry
+
+crash-test: deps
+	$(call say,building ferry for release; the first time takes some minutes)
+	@swift build -c release --product ferry >&2 \
+		|| { echo 'make crash-test: ferry could not be built, the reason is above' >&2; exit 1; }
+	$(call say,$(ROUNDS) rounds of kills)
+	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/CrashCampaign/campaign.py .build/release/ferry \
+		--rounds '$(ROUNDS)' $(if $(SEED),--seed '$(SEED)')
 
 check: swift
 	@for check in .ci/checks/*.py; do \

@@ -34,6 +34,7 @@ package final class Gateway: Sendable {
         options.keptSegments = configuration.keptSegments
         options.requestWindow = configuration.requestWindow
         options.salvage = configuration.acceptsLoss
+        options.witness = configuration.witnessPath
         options.progress = progress
         options.report = { EventLog.write(.error, "store", ["reason": $0.description]) }
         let store: EmbeddedStore

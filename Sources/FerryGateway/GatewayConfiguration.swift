@@ -39,6 +39,8 @@ package struct GatewayConfiguration: Sendable {
     package var drainDeadline = Duration.seconds(10)
     package var segmentBytes = 64 * 1024 * 1024
     package var keptSegments = 4
+    /// A file to note in what has been synced, for the crash campaign.
+    package var witnessPath: String?
     /// Opens a damaged data folder with what can be read of it, in a new epoch.
     package var acceptsLoss = false
     /// Connections of both kinds that are held at once; nil takes it from the descriptor limit.

@@ -17,10 +17,15 @@ struct FolderOpening {
     }
 
     static func files(_ options: StoreOptions) throws(StoreFailure) -> (Opened, Recovery) {
-        let disk = try FileDisk(folder: options.folder)
+        let disk = try witnessed(FileDisk(folder: options.folder), options.witness)
         return try FolderOpening(options: options, disk: disk).run { () throws(StoreFailure) in
             try RocksTables(folder: "\(options.folder)/tables", cacheBytes: options.cacheBytes)
         }
+    }
+
+    private static func witnessed(_ disk: FileDisk, _ path: String?) throws(StoreFailure) -> any Disk {
+        guard let path else { return disk }
+        do throws(SystemError) { return try WitnessedDisk(disk, notes: path) } catch { throw StoreFailure(error) }
     }
 
     static func memory(
@@ -87,7 +92,9 @@ struct FolderOpening {
     /// Whether a folder without `FORMAT` holds nothing but what an interrupted making leaves.
     private func checkUnfinished() throws(StoreFailure) {
         let first = SegmentHeader.fileName(1)
-        let ours: Set<String> = ["LOCK", FolderFormat.draftName, "tables", "lost+found", "outbox.jsonl", first]
+        let ours: Set<String> = [
+            "LOCK", FolderFormat.draftName, SegmentHeader.draftName, "tables", "lost+found", "outbox.jsonl", first,
+        ]
         let names: [String]
         var bytes: [UInt8] = []
         do throws(SystemError) {

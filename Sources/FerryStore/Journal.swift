@@ -182,9 +182,11 @@ struct Journal: Sendable {
             segment: nextSegment, epoch: epoch, firstBatch: nextBatch,
             previousLength: UInt32(truncatingIfNeeded: previousLength))
         do throws(SystemError) {
-            let file = try disk.create(SegmentHeader.fileName(nextSegment), bytes: capacity)
+            // Under another name first: where the number is used again, its file is not without a header for a moment.
+            let file = try disk.create(SegmentHeader.draftName, bytes: capacity)
             try file.write(header.encoded(salt: salt), at: 0)
             try file.sync()
+            try disk.rename(SegmentHeader.draftName, to: SegmentHeader.fileName(nextSegment))
             try disk.syncDirectory()
             files[nextSegment] = file
             current = Segment(file: file, number: nextSegment, capacity: capacity, offset: SegmentHeader.bytes)

@@ -47,6 +47,12 @@ struct JournalRecovery {
         // none before it: nothing was ever written.
         if last.header == nil, found.count == 1, last.number != 1 { throw folder.damaged(last.number, at: 0) }
         found.removeLast()
+        // Its room is free for the file that takes its place.
+        do throws(SystemError) {
+            try file.resize(to: last.header == nil ? 0 : SegmentHeader.bytes)
+        } catch {
+            throw StoreFailure(error)
+        }
         guard let header = last.header else { return nil }
         return Journal.Position(
             nextSegment: last.number, nextBatch: header.firstBatch, previousLength: Int(header.previousLength),

@@ -105,6 +105,12 @@ package final class MemoryDisk: Disk {
             let others = state.names.values.filter { $0 != state.names[name] }
             let used = others.reduce(0) { $0 + (state.files[$1]?.size ?? 0) }
             guard used + bytes <= state.capacity else { throw SystemError("create \(name)", ErrorNumber.noSpace) }
+            // Emptied in its place, as file systems do: a crash does not bring back what bore the name before.
+            if let id = state.names[name] {
+                state.files[id]?.resize(to: 0)
+                state.files[id]?.resize(to: bytes)
+                return id
+            }
             state.files[state.nextID] = MemoryFile(size: bytes)
             state.names[name] = state.nextID
             state.nextID += 1

@@ -3,6 +3,8 @@ internal import FerryCore
 /// The start of a segment's file. It is on the disk before the first batch is written behind it.
 struct SegmentHeader: Equatable, Sendable {
     static let bytes = 64
+    /// What a segment's file is called until its header is on the disk.
+    static let draftName = "journal.new"
     private static let magic: UInt64 = 0x4645_5252_594a_4e4c  // FERRYJNL
     private static let version: UInt32 = 1
 

@@ -16,6 +16,8 @@ package struct StoreOptions: Sendable {
     package var cacheBytes = 64 << 20
     /// Opens a damaged folder with what can be read of it, in a new epoch.
     package var salvage = false
+    /// A file to note in what has been synced, for the crash campaign; nil notes nothing.
+    package var witness: String?
     /// The time that batches bear. Called on the journal's thread.
     package var clock: @Sendable () -> Instant
     /// Told at opening after each segment.

@@ -29,6 +29,7 @@ enum ServeCommand {
             CommandOption(
                 "--accept-loss",
                 help: "opens a damaged data folder with what can be read of it; devices start over in a new epoch"),
+            CommandOption("--witness", "FILE", help: "for the crash campaign: notes in FILE what has been synced"),
             CommandOption(
                 "--insecure-plain", help: "lets listeners without TLS be reached from beyond this machine"),
         ])

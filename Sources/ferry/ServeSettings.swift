@@ -84,6 +84,7 @@ struct ServeSettings {
                         + "listen on 127.0.0.1, or add --insecure-plain if the network in between is trusted")
             }
         }
+        configuration.witnessPath = arguments.value("--witness")
         configuration.acceptsLoss = arguments.has("--accept-loss")
         configuration.store = isMemory ? .memory : .embedded(folder: base)
         // A store in memory has no folder of its own; one that is named all the same gets the outbox.

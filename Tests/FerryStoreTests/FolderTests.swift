@@ -108,6 +108,22 @@ struct FolderTests {
         }
     }
 
+    @Test func `A power cut while a folder without records is opened again leaves one that opens`() throws {
+        for fate in [MemoryDisk.Fate.lost, .kept] + (1...20).map({ .torn($0) }) {
+            for syncs in 0..<2 {
+                let fixture = Fixture()
+                try { _ = try fixture.open() }()
+                var faults = MemoryDisk.Faults()
+                faults.syncsBefore = syncs
+                faults.syncs = 1
+                fixture.disk.inject(faults)
+                _ = try? fixture.open()
+                fixture.crash(fate)
+                #expect(throws: Never.self, "\(fate), after \(syncs) syncs") { try fixture.open() }
+            }
+        }
+    }
+
     @Test func `A folder that cannot be used says which and why`() throws {
         let fixture = Fixture(.files)
         try Data().write(to: URL(fileURLWithPath: fixture.path))
