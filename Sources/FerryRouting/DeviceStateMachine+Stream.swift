@@ -43,9 +43,9 @@ extension DeviceStateMachine {
             guard unsyncedDrops == 0, window.hasRoom(for: 0, ahead: ahead, aheadBytes: aheadBytes) else { return nil }
             return .gap(gap)
         }
-        guard let message, window.hasRoom(for: message.payloadBytes, ahead: ahead, aheadBytes: aheadBytes) else {
-            return nil
-        }
+        guard let message, message.seq < unsyncedFrom,
+            window.hasRoom(for: message.payloadBytes, ahead: ahead, aheadBytes: aheadBytes)
+        else { return nil }
         return .message(message)
     }
 
@@ -125,6 +125,7 @@ extension DeviceStateMachine {
             gaps.append(gap)
         }
         unsyncedDrops = unsyncedDrops == .max ? .max : unsyncedDrops + 1
+        unsyncedFrom = min(unsyncedFrom, message.seq)
     }
 
     mutating func giveUp(_ seq: Seq, actions: inout [DeviceAction]) {

@@ -24,6 +24,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
     package internal(set) var hasToken: Bool
     /// Drops in `gaps` whose records are not on disk yet; until then no gap may be told (P1).
     package internal(set) var unsyncedDrops: UInt32 = 0
+    /// The first of them, `Seq(.max)` when there is none. Nothing behind it is sent: its ack would cover the drop, and after a
+    /// crash the dropped message, kept again, would count as delivered and its gap be forgotten.
+    var unsyncedFrom = Seq(.max)
     /// The record that stubs are due is not on disk yet; until then none is asked for (P1).
     var unsyncedDue: UInt32 = 0
     var defaultStub = DefaultStub.idle
@@ -78,6 +81,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case .sent(let seq): didSend(seq)
         case .dropSynced:
             unsyncedDrops -= unsyncedDrops > 0 ? 1 : 0
+            if unsyncedDrops == 0 { unsyncedFrom = Seq(.max) }
             if case .attached = presence { actions.append(.transmit) }
         case .dueSynced:
             unsyncedDue -= unsyncedDue > 0 ? 1 : 0

@@ -29,6 +29,8 @@ struct DeviceModel: Hashable {
     var untold = 0
     var hasToken: Bool
     var unsyncedDrops = 0
+    /// The first of them.
+    var unsyncedFrom: Seq?
     var unsyncedDue = 0
     var windowMessages: Int32 = 1
     var windowBytes: Int32 = 1
@@ -84,7 +86,9 @@ struct DeviceModel: Hashable {
         case .sent(let seq):
             sent = max(sent, seq)
             ackBound = max(ackBound, seq)
-        case .dropSynced: unsyncedDrops -= 1
+        case .dropSynced:
+            unsyncedDrops -= 1
+            if unsyncedDrops == 0 { unsyncedFrom = nil }
         case .dueSynced: unsyncedDue -= 1
         case .stubAnswered(let plan):
             if let index = outstanding.firstIndex(of: plan) { outstanding.remove(at: index) }
@@ -129,6 +133,7 @@ struct DeviceModel: Hashable {
             missing.insert(seq)
             untold += 1
             unsyncedDrops += 1
+            unsyncedFrom = min(unsyncedFrom ?? seq, seq)
         }
     }
 

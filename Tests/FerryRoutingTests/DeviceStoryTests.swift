@@ -75,6 +75,24 @@ struct DeviceStoryTests {
         #expect(device.actions.contains(.refuseAck))
     }
 
+    /// A message behind a drop was sent and acknowledged before the drop was on disk; after a crash the ack covered the dropped
+    /// message, which counted as delivered, and nobody was told of it.
+    @Test func `Nothing behind a drop is sent before the drop is on disk`() {
+        var device = Device()
+        device.accept(1, .short)
+        device.accept(2)
+        device.now = device.now + .seconds(2)
+        device.attach()
+        #expect(device.ends == [.expired])
+        #expect(device.machine.next(now: device.now) == nil)
+        device.tell(.dropSynced)
+        guard case .gap(let gap)? = device.machine.next(now: device.now) else {
+            Issue.record("the gap is next")
+            return
+        }
+        #expect(gap.upTo == Seq(1))
+    }
+
     /// A message that the store could not read held up all behind it.
     @Test func `A message that cannot be read fails alone`() {
         var device = Device()

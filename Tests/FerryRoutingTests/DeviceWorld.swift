@@ -220,6 +220,8 @@ extension DeviceWorld {
             try Violation.unless(model.isAttached, "an entry without a session")
             try Violation.unless(message.seq == unsent?.seq, "next is the first that was not sent")
             try Violation.unless(message.isLiveOnly || message.expiresAt > now, "an expired message is offered")
+            try Violation.unless(
+                model.unsyncedFrom.map { message.seq < $0 } ?? true, "a message behind a drop that is not on disk")
             try Violation.unless(untold.max().map { $0 > message.seq } ?? true, "a message before the gap")
         case .gap(let gap)?:
             try Violation.unless(model.isAttached, "an entry without a session")
@@ -234,7 +236,7 @@ extension DeviceWorld {
                 && (machine.window.inFlight >= model.windowMessages
                     || Int64(machine.window.inFlightBytes) + bytes > Int64(model.windowBytes))
             let isOver = unsent.map { !$0.kept.isLiveOnly && $0.kept.expiresAt <= now } ?? false
-            let waitsForDisk = !untold.isEmpty && model.unsyncedDrops > 0
+            let waitsForDisk = model.unsyncedDrops > 0
             try Violation.unless(isFull || isOver || waitsForDisk, "an entry may go, and none is offered")
         }
         let upcoming = machine.upcoming(count: 8, bytes: 1 << 20).map(\.seq)
