@@ -118,6 +118,8 @@ extension DeviceStateMachine {
         guard !message.isLiveOnly else { return }
         // What is on its way keeps its count, so that no session is told of one drop twice.
         if let last = gaps.last, last.upTo > window.sent || last.upTo > message.seq {
+            // The gap moves; on disk it is still where it was, and nothing may pass it there either.
+            unsyncedFrom = min(unsyncedFrom, last.upTo)
             gaps[gaps.count - 1].add(message.seq, state)
         } else {
             var gap = Gap(upTo: message.seq)
