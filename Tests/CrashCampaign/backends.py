@@ -27,6 +27,8 @@ class Backend:
         self._link_life = 0
         self._token = ""
         self.is_idle = True
+        # Calls that were answered some time ago, for late repeats: body, device, task.
+        self._answered: list[tuple[bytes, Device, str]] = []
 
     async def run(self) -> None:
         while not self.world.is_over:
@@ -60,10 +62,15 @@ class Backend:
         message.task = await self._until_answered(body, device)
         message.answered, message.answered_life = now(), self._link_life
         self.world.count("accepted")
-        if self.chance.random() < 0.03:
-            again = await self._until_answered(body, device)
-            if again != message.task:
-                raise Violation(f"message {message.uid}: a repeat was answered as task {again}, the first as {message.task}")
+        self._answered.append((body, device, message.task))
+        if self.chance.random() < 0.05:
+            await self._repeat(*self.chance.choice([self._answered[-1], self.chance.choice(self._answered)]))
+
+    async def _repeat(self, body: bytes, device: Device, task: str) -> None:
+        """The same call once more, at once or long after: in the journal, or in the tables by now."""
+        again = await self._until_answered(body, device)
+        if again != task:
+            raise Violation(f"{device.box.name}: a repeat was answered as task {again}, the first as {task}")
 
     async def _until_answered(self, body: bytes, device: Device) -> str:
         while True:

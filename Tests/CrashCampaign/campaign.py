@@ -112,7 +112,7 @@ class Campaign:
         for style in styles:
             await self._live(gateway, style, chance)
             await gateway.kill()
-            cut = gateway.cut_power() if chance.random() < 0.85 else "power stays on"
+            cut = gateway.cut_power() if chance.random() < 0.7 else "power stays on"
             self.cuts.append(f"round {self.rounds + 1}, {style}: {cut}")
             self._judge()
             await gateway.start()
