@@ -80,12 +80,15 @@ class Campaign:
                 await self._round(gateway, devices, backends, random.Random(f"{seed}/round/{self.rounds}"))
                 self.rounds += 1
         finally:
-            self.world.is_over = True
+            self.world.is_over, self.world.is_up = True, False
             if gateway.process and gateway.is_alive():
                 gateway.process.kill()
                 await gateway.process.wait()
-            for task in tasks:
-                task.cancel()
+            # A cancellation that meets the end of a wait can get lost.
+            while not all(task.done() for task in tasks):
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks, timeout=0.2)
             results = await asyncio.gather(*tasks, return_exceptions=True)
             self.ready_seconds += gateway.ready_seconds
         for result in results:
