@@ -151,10 +151,6 @@ int clinux_socket_error(int fd) {
     return -error;
 }
 
-int clinux_set_receive_buffer(int fd, int bytes) {
-    ANSWER(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes));
-}
-
 long clinux_receive(int fd, void *buffer, size_t capacity) { ANSWER(recv(fd, buffer, capacity, 0)); }
 long clinux_send(int fd, const void *bytes, size_t count) { ANSWER(send(fd, bytes, count, MSG_NOSIGNAL)); }
 int clinux_close(int fd) { return close(fd) < 0 ? -errno : 0; }

@@ -26,7 +26,7 @@ struct ClientDriver: ~Copyable {
     init(_ parts: DriverParts) throws(SystemError) {
         self.parts = parts
         machine = parts.machine
-        proofs = HandshakeProofs(appSecret: parts.appSecret)
+        proofs = HandshakeProofs(appSecret: parts.appSecret, cipher: .openSSL)
         let poller = try Poller()
         try poller.add(parts.commands.descriptor, .readable, token: Self.commandsToken)
         self.poller = poller
@@ -176,7 +176,7 @@ struct ClientDriver: ~Copyable {
 
     private mutating func connect() -> ClientEvent? {
         drop()
-        proofs = HandshakeProofs(appSecret: parts.appSecret)
+        proofs = HandshakeProofs(appSecret: parts.appSecret, cipher: .openSSL)
         do throws(SystemError) {
             connection = try ClientConnection(to: parts.server, poller, token: connectionToken)
             return nil

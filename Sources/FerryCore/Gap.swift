@@ -30,6 +30,15 @@ package struct Gap: Hashable, Sendable {
         upTo = max(upTo, other.upTo)
     }
 
+    /// Takes back one message that `add` counted; the place stays. One that is not counted changes nothing.
+    package mutating func remove(_ state: DeliveryState) {
+        switch state {
+        case .expired: expired -= expired > 0 ? 1 : 0
+        case .overflowed: overflowed -= overflowed > 0 ? 1 : 0
+        case .kept, .delivered, .handed, .failed, .skipped, .revoked: return
+        }
+    }
+
     private static func sum(_ left: UInt32, _ right: UInt32) -> UInt32 {
         let (sum, overflow) = left.addingReportingOverflow(right)
         return overflow ? .max : sum

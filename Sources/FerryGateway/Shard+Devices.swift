@@ -10,7 +10,7 @@ internal import FerryWire
 /// Devices: telling their machines what happened, performing what those decide.
 extension Shard {
     /// How long a device that is at rest stays in memory.
-    private static var restingTime: Duration { .seconds(60) }
+    static var restingTime: Duration { .seconds(60) }
 
     mutating func tell(device: Int, _ event: DeviceEvent) {
         var actions = deviceActions.popLast() ?? []

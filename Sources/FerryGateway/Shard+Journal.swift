@@ -165,7 +165,7 @@ extension Shard {
         markChanged(device, segment: segment)
         let waiters = loading.removeValue(forKey: cid) ?? []
         serve(waiters, cid, device)
-        arm(device: device, at: now + .seconds(60))
+        arm(device: device, at: now + Self.restingTime)
     }
 
     // MARK: - Retired segments

@@ -103,9 +103,7 @@ extension Shard {
             remains.kept.append(MessageReference(cid: cid, seq: message.seq, location: message.location))
         }
     }
-}
 
-extension Shard {
     /// The messages go with the segment, so from its end on the device's row tells of their drops in place of the records.
     private mutating func carryDrops(of device: Int, _ segment: UInt32) {
         let cid = devices[device].record.cid
@@ -115,9 +113,7 @@ extension Shard {
         retirement?.carried += deferred.filter(goes).map { _ in cid }
         deferred.removeAll(where: goes)
     }
-}
 
-extension Shard {
     /// The gap must not stand at the place of a message that a restart finds kept: it would go with that one, untold. The
     /// last drop that counts has such a place, or a higher one is free.
     private func lowerGap(of record: inout DeviceRecord, machine: DeviceStateMachine, kept: [Record]) {
@@ -134,11 +130,7 @@ extension DeviceRecord {
     /// Takes a drop out of the gap again.
     fileprivate mutating func uncount(_ drop: Record) {
         guard case .settled(_, let seq, let state, _) = drop, seq > acknowledged, var smaller = gap else { return }
-        switch state {
-        case .expired where smaller.expired > 0: smaller.expired -= 1
-        case .overflowed where smaller.overflowed > 0: smaller.overflowed -= 1
-        default: return
-        }
+        smaller.remove(state)
         gap = smaller.count > 0 ? smaller : nil
     }
 }

@@ -85,7 +85,7 @@ extension Shard {
             return
         }
         devices[device].connection = nil
-        arm(device: device, at: now + .seconds(60))
+        arm(device: device, at: now + Self.restingTime)
     }
 
     // MARK: - The session and its device

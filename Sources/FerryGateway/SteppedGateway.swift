@@ -63,9 +63,6 @@ package final class SteppedGateway {
         boxes[shard].shard.admit(Transport(descriptor: descriptor), peer, kind)
     }
 
-    /// When a shard has something to do if nothing else happens; nil when nothing is planned.
-    package var nextDeadline: Instant? { boxes.compactMap { $0.shard.wheel.nextWake }.min() }
-
     /// The sum over all shards.
     package var snapshot: ShardSnapshot {
         boxes.reduce(ShardSnapshot()) { $0 + $1.shard.snapshot() }

@@ -41,5 +41,4 @@ package enum ErrorNumber {
     package static let readOnlyFileSystem: Int32 = 30
     package static let exists: Int32 = 17
     package static let notSupported: Int32 = 95
-    package static let connectionAborted: Int32 = 103
 }

@@ -9,7 +9,9 @@ final class ScriptedClient {
     let device: Int
     private let world: World
     private(set) var machine: ClientStateMachine
-    private var proofs: ClientProofs
+    private static let cipher = HandshakeProofs.Cipher(
+        mac: { Cryptography.hmacSHA256(key: $0, $1) }, isEqual: { Cryptography.isEqual($0, $1) })
+    private var proofs: HandshakeProofs
     private(set) var link: Link?
     /// When the connection is there, or fails; nil when none is being made.
     private var connectsAtStep: Int?
@@ -33,7 +35,7 @@ final class ScriptedClient {
         saved = record
         machine = ClientStateMachine(
             configuration: Self.configuration(device, acknowledges: acknowledges, world), record: record)
-        proofs = ClientProofs(appSecret: World.appSecret)
+        proofs = HandshakeProofs(appSecret: World.appSecret, cipher: Self.cipher)
     }
 
     private static func configuration(_ device: Int, acknowledges: Bool, _ world: World) -> ClientConfiguration {
@@ -69,13 +71,13 @@ final class ScriptedClient {
         switch action {
         case .connect:
             drop()
-            proofs = ClientProofs(appSecret: World.appSecret)
+            proofs = HandshakeProofs(appSecret: World.appSecret, cipher: Self.cipher)
             connectsAtStep = world.trace.step + world.dice.below(20)
         case .send(let frame):
             if case .hello(let hello) = frame { proofs.sent(hello) }
             link?.send(frame.encoded())
         case .prove(let frame):
-            guard let proven = proofs.prove(frame, secret: machine.record.identity?.secret.bytes) else { break }
+            guard let proven = proofs.prove(frame, deviceSecret: machine.record.identity?.secret.bytes) else { break }
             link?.send(proven.encoded())
         case .save(let record):
             guard !world.dice.chance(world.isHealing ? 0 : 3) else { return .savingFailed("no room") }
@@ -163,7 +165,7 @@ final class ScriptedClient {
         do throws(WireError) {
             let frame = try GatewayFrame.decode(type: type, body: body)
             if case .challenge = frame { proofs.received(challenge: body) }
-            let isProven = proofs.isProven(frame, body: body, secret: machine.record.identity?.secret.bytes)
+            let isProven = proofs.isProven(frame, body: body, deviceSecret: machine.record.identity?.secret.bytes)
             return .frameReceived(frame, isProven: isProven)
         } catch {
             return .malformedReceived(error)

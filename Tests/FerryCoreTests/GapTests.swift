@@ -38,4 +38,17 @@ struct GapTests {
     @Test func `A state is terminal unless the message is still kept`() {
         #expect(DeliveryState.allCases.filter { !$0.isTerminal } == [.kept])
     }
+
+    @Test func `Taking back what was added leaves the count as it was, and never below nothing`() {
+        for state in DeliveryState.allCases {
+            var gap = Gap(upTo: Seq(4), expired: 1, overflowed: 1)
+            gap.add(Seq(9), state)
+            let place = gap.upTo
+            gap.remove(state)
+            #expect(gap == Gap(upTo: place, expired: 1, overflowed: 1))
+            var empty = Gap(upTo: Seq(4))
+            empty.remove(state)
+            #expect(empty == Gap(upTo: Seq(4)))
+        }
+    }
 }
