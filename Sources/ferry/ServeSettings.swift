@@ -52,14 +52,8 @@ struct ServeSettings {
         // Beside the folder and not in it, so that a copy of the data holds no secret.
         let base = Self.folderPath(dataPath)
         guard base != "/" else { throw SettingsError("the data folder cannot be /; name a folder of its own") }
-        let identity: Identity
-        if isMemory && givenIdentity == nil {
-            identity = try IdentityFile.fresh().identity
-        } else {
-            let isUsed = !isMemory && FileManager.default.fileExists(atPath: base + "/FORMAT")
-            identity = try IdentityFile.open(givenIdentity ?? base + ".identity", forUsed: isUsed ? base : nil)
-        }
-        var configuration = GatewayConfiguration(identity: identity)
+        // Whatever is wrong is said before anything is made: the identity and the apps come last.
+        var configuration = GatewayConfiguration(identity: try IdentityFile.fresh().identity)
         configuration.shards = max(1, ProcessInfo.processInfo.activeProcessorCount)
         try file.apply(to: &configuration)
         if let text = arguments.value("--shards") {
@@ -91,6 +85,11 @@ struct ServeSettings {
         configuration.outboxPath = isMemory && givenData == nil ? nil : base + "/outbox.jsonl"
         if isMemory, givenData != nil {
             do { _ = try Directory.make(base) } catch { throw SettingsError("data folder \(base): \(error)") }
+        }
+        if !isMemory || givenIdentity != nil {
+            let isUsed = !isMemory && FileManager.default.fileExists(atPath: base + "/FORMAT")
+            configuration.identity = try IdentityFile.open(
+                givenIdentity ?? base + ".identity", forUsed: isUsed ? base : nil)
         }
         let apps: AppsFile
         if isMemory && givenApps == nil {
