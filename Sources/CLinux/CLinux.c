@@ -159,16 +159,17 @@ int clinux_socketpair(int descriptors[2]) {
 }
 int clinux_shutdown_write(int fd) { ANSWER(shutdown(fd, SHUT_WR)); }
 
-static sigset_t ending_signals(void) {
+static sigset_t awaited_signals(void) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGUSR1);
     return set;
 }
 
 int clinux_block_signals(void) {
-    sigset_t set = ending_signals();
+    sigset_t set = awaited_signals();
     int error = pthread_sigmask(SIG_BLOCK, &set, NULL);
     if (error != 0) return -error;
     ANSWER(signalfd(-1, &set, SFD_CLOEXEC));

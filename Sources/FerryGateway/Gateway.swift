@@ -14,6 +14,7 @@ package final class Gateway: Sendable {
 
     private let store: any MessageStore
     private let wake: any WakeChannel
+    private let clock: GatewayClock
     private let mailboxes: [Mailbox<ShardMessage>]
     private let threads: [OSThread]
     private let listeners: [Int32]
@@ -28,7 +29,7 @@ package final class Gateway: Sendable {
     package static func open(
         _ configuration: GatewayConfiguration, progress: @escaping @Sendable (_ done: Int, _ all: Int) -> Void
     ) throws -> Gateway {
-        let clock = WallClock()
+        let clock = GatewayClock { note($0) }
         var options = StoreOptions(folder: "", clock: { clock.now })
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
@@ -47,7 +48,7 @@ package final class Gateway: Sendable {
         do {
             let wake: any WakeChannel =
                 if let path = configuration.outboxPath { try OutboxChannel(path: path) } else { NoChannel() }
-            return try Gateway(configuration: configuration, store: store, wake: wake)
+            return try Gateway(configuration: configuration, store: store, wake: wake, clock: clock)
         } catch {
             store.close()
             throw error
@@ -55,10 +56,11 @@ package final class Gateway: Sendable {
     }
 
     package init(
-        configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel
+        configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel, clock: GatewayClock
     ) throws {
         let recovery = store.takeRecovery()
-        let clock = WallClock(floor: recovery.lastTime)
+        clock.raise(to: recovery.lastTime)
+        self.clock = clock
         let deviceListener = try Socket.listen(configuration.deviceListen)
         let httpListener: Int32
         do {
@@ -81,7 +83,8 @@ package final class Gateway: Sendable {
         let descriptors = max(64, ProcessSignals.raiseDescriptorLimit() - Self.descriptorReserve)
         let limit = min(configuration.connectionLimit ?? Self.usualConnectionLimit, descriptors)
         let environment = ShardEnvironment(
-            configuration: configuration, clock: { clock.now }, epoch: recovery.epoch, store: store, wake: wake,
+            configuration: configuration, clock: { clock.now }, wallClock: { clock.wall },
+            epoch: recovery.epoch, store: store, wake: wake,
             composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
             listeners: (deviceListener, httpListener), seed: nil, connectionLimit: limit,
             census: ConnectionCensus(limit: limit))
@@ -129,6 +132,21 @@ package final class Gateway: Sendable {
     package func snapshot(_ tell: @escaping @Sendable (ShardSnapshot) -> Void) {
         let gathered = SnapshotSum(expected: mailboxes.count, tell: tell)
         for mailbox in mailboxes { mailbox.post(.snapshot { gathered.add($0) }) }
+    }
+
+    /// An operator says that the machine's clock, which made a step, is right; whether it had.
+    package func confirmClockStep() -> Bool { clock.confirmStep() }
+
+    private static func note(_ notice: ClockDiscipline.Notice) {
+        switch notice {
+        case .stepped(let by):
+            EventLog.write(
+                .error, "wall clock stepped; the gateway's time does not follow yet",
+                ["aheadMs": "\(by.inMilliseconds)", "followsInSeconds": "600", "orAtOnce": "signal USR1"])
+        case .confirmed(let by):
+            EventLog.write(.warning, "wall clock step is followed slowly", ["aheadMs": "\(by.inMilliseconds)"])
+        case .settled: EventLog.write(.info, "wall clock and the gateway's time agree")
+        }
     }
 
     /// Takes no more work, finishes what was accepted, and returns when all of it is on disk.

@@ -297,6 +297,8 @@ enum PollToken {
 struct ShardEnvironment: Sendable {
     let configuration: GatewayConfiguration
     let clock: @Sendable () -> Instant
+    /// What other machines' clocks are compared with.
+    let wallClock: @Sendable () -> Instant
     let epoch: Epoch
     let store: any MessageStore
     let wake: any WakeChannel

@@ -27,7 +27,8 @@ package final class SteppedGateway {
         let limit = configuration.connectionLimit ?? 1_024
         census = ConnectionCensus(limit: limit)
         let environment = ShardEnvironment(
-            configuration: configuration, clock: clock, epoch: recovery.epoch, store: store, wake: wake,
+            configuration: configuration, clock: clock, wallClock: clock, epoch: recovery.epoch, store: store,
+            wake: wake,
             composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
             listeners: nil, seed: seed, connectionLimit: limit, census: census)
         try store.start(sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })

@@ -1,6 +1,6 @@
 internal import CLinux
 
-/// TERM and INT as something to wait for. Make it before the first thread, so that every thread has them blocked.
+/// TERM, INT and USR1 as something to wait for. Make it before the first thread, so that every thread has them blocked.
 package struct ProcessSignals: Sendable {
     private let descriptor: Int32
 
@@ -9,7 +9,7 @@ package struct ProcessSignals: Sendable {
         descriptor = try SystemError.check("block signals", clinux_block_signals())
     }
 
-    /// Waits for TERM or INT and answers its number.
+    /// Waits for one of them and answers its number.
     package func wait() -> Int32 { clinux_wait_signal(descriptor) }
 
     /// Waits up to `milliseconds`; whether a signal came.

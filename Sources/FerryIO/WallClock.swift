@@ -1,15 +1,12 @@
 internal import CLinux
 package import FerryCore
 
-/// The wall clock at start plus the boot-time clock since, so that a step of the wall clock moves nothing, and never below
-/// `floor`, the last time that the journal holds.
+/// The wall clock at start plus the boot-time clock since, so that a step of the wall clock moves nothing: enough for a
+/// client or a command. A gateway, which lives long and keeps a journal, has `GatewayClock`.
 package struct WallClock: Sendable {
     private let offset: Int64
 
-    package init(floor: Instant = .distantPast) {
-        let boot = clinux_boot_milliseconds()
-        offset = max(clinux_wall_milliseconds(), floor.milliseconds) - boot
-    }
+    package init() { offset = clinux_wall_milliseconds() - clinux_boot_milliseconds() }
 
     package var now: Instant { Instant(milliseconds: offset + clinux_boot_milliseconds()) }
 

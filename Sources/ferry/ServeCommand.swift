@@ -69,7 +69,13 @@ enum ServeCommand {
         ready.set("http", gateway.httpAddress.description)
         ready.set("pid", UInt64(ProcessInfo.processInfo.processIdentifier))
         CommandOutput.line(ready.text)
-        let signal = signals.wait()
+        var signal = signals.wait()
+        while signal == SIGUSR1 {
+            if !gateway.confirmClockStep() {
+                EventLog.write(.info, "no step of the wall clock to confirm", ["signal": "USR1"])
+            }
+            signal = signals.wait()
+        }
         EventLog.write(.info, "stopping", ["signal": signal == SIGTERM ? "TERM" : "INT"])
         gateway.stop()
         EventLog.write(.info, "stopped")
