@@ -13,10 +13,11 @@ enum BenchCommand {
             Modes: online   messages to devices that are there
                    offline  messages to devices that have said bye
                    flush    as offline; then all log in, collect what was kept, and go
+                   backlog  messages to devices that are there, without and with others that collect a backlog each
                    idle     devices that get nothing: the gateway's memory for each
             """,
         options: [
-            CommandOption("--mode", "MODE", help: "online (default), offline, flush or idle"),
+            CommandOption("--mode", "MODE", help: "online (default), offline, flush, backlog or idle"),
             CommandOption("--server", "HOST:PORT", help: "the gateway's address for devices", isRequired: true),
             CommandOption(
                 "--http", "URL", help: "the gateway's API, such as http://127.0.0.1:7800", isRequired: true),
@@ -29,6 +30,8 @@ enum BenchCommand {
                 "--master-secret", "SECRET", help: "the app's for backends", environment: "FERRY_MASTER_SECRET"),
             CommandOption("--devices", "N", help: "how many devices; default 1000"),
             CommandOption("--messages", "M", help: "in all; with offline and flush to each device, default 10"),
+            CommandOption(
+                "--crowded", "N", help: "backlog: devices with a backlog of --messages (default 10000); default 20"),
             CommandOption("--seconds", "S", help: "online: how long to push, default 5; idle: how long to hold"),
             CommandOption("--warm-up", "S", help: "online: pushes before, not counted; default 1"),
             CommandOption("--payload-bytes", "B", help: "16…65536; default 256"),
@@ -65,9 +68,10 @@ enum BenchCommand {
         case .online: try online(&load, &report, token)
         case .offline: try offline(&load, &report, token)
         case .flush: try flush(&load, &report, token)
+        case .backlog: try backlog(&load, &report, token)
         case .idle: try idle(&load, &report)
         }
-        let isCounted = settings.mode != .idle && settings.mode != .offline
+        let isCounted = settings.mode != .idle && settings.mode != .offline && settings.mode != .backlog
         let lost = isCounted ? load.tally.outstanding : load.tally.unanswered
         CommandOutput.line(report.finish(load.problems, lost: lost, isStopped: load.isStopped))
         return load.isStopped ? 130 : 0
@@ -122,6 +126,37 @@ enum BenchCommand {
         let window = BenchWindow.begin(load.tally, settings)
         try load.attach(0..<settings.devices, .collect(settings.messages ?? 1), "collecting")
         report.window(window.end(load.tally, settings), per: \.delivered)
+    }
+
+    /// The same load twice; in the second half devices of the crowd come, one after the other.
+    private static func backlog(
+        _ load: inout BenchLoad, _ report: inout BenchReport, _ token: String
+    ) throws(BenchFailure) {
+        let settings = load.settings
+        let each = UInt64(settings.messages ?? 1)
+        try load.attach(0..<settings.crowded, .leave, "registering")
+        try load.openBackends(token: token)
+        load.crowd = 0..<settings.crowded
+        load.isPaced = false
+        _ = try load.publish(
+            "filling backlogs", messages: each * UInt64(settings.crowded), seconds: nil, toAll: true)
+        load.isPaced = true
+        try load.attach(settings.crowded..<settings.devices, .stay, "connecting")
+        let quiet = try load.publish("without backlogs", messages: .max, seconds: settings.seconds, toAll: false)
+        report.begin("without")
+        report.window(quiet, per: \.delivered)
+        report.latency("latency", load.deliveries)
+        report.end()
+        load.nextOfCrowd = 1
+        let busy = try load.publish("with backlogs", messages: .max, seconds: settings.seconds, toAll: false)
+        report.begin("with")
+        report.window(busy, per: \.delivered)
+        report.latency("latency", load.deliveries)
+        report.set("collected", load.crowd.reduce(0) { $0 + UInt64(load.devices[$1].received) })
+        report.set("collectors", load.crowd.reduce(0) { $0 + (load.devices[$1].received > 0 ? 1 : 0) })
+        report.end()
+        load.nextOfCrowd = 0
+        try load.drain()
     }
 
     /// The memory at two counts of connections; the slope between them is one connection's.

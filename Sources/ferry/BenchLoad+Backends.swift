@@ -45,7 +45,7 @@ extension BenchLoad {
     }
 
     func dueTime(_ number: UInt64, _ start: UInt64) -> UInt64 {
-        guard let rate = settings.rate else { return now }
+        guard isPaced, let rate = settings.rate else { return now }
         return start + UInt64(Double(number) * 1e9 / Double(rate))
     }
 
@@ -86,12 +86,12 @@ extension BenchLoad {
         draw ^= draw << 13
         draw ^= draw >> 7
         draw ^= draw << 17
-        return Int(truncatingIfNeeded: draw % UInt64(devices.count))
+        return crowd.upperBound + Int(truncatingIfNeeded: draw % UInt64(devices.count - crowd.upperBound))
     }
 
     /// Every device once before any has its second; not neighbours one after the other.
     private func inTurn(_ number: UInt64) -> Int {
-        let count = UInt64(devices.count)
+        let count = UInt64(crowd.isEmpty ? devices.count : crowd.count)
         // A prime steps through all, unless it divides the count.
         let stride: UInt64 = count % 7_919 == 0 ? 7_907 : 7_919
         return Int((number % count) * stride % count)

@@ -166,6 +166,8 @@ extension BenchLoad {
         devices[index].lastSeq = seq
         devices[index].received += 1
         tally.delivered += 1
+        // What lay there for long says nothing about how fast it came.
+        guard !crowd.contains(index) else { return }
         let latency = received > due ? received - due : 0
         deliveries.record(latency)
         recent.record(latency)
@@ -232,7 +234,7 @@ extension BenchLoad {
         if !welcome.isResumed { devices[index].lastSeq = 0 }
         devices[index].epoch = welcome.epoch
         keepAlive = min(keepAlive, welcome.keepAlive &* 1_000_000_000)
-        switch plan {
+        switch plan(of: index) {
         case .stay: settle(index)
         case .leave: sayBye(index, after: [])
         case .collect(let count): if count == 0 { sayBye(index, after: []) }
@@ -282,7 +284,7 @@ extension BenchLoad {
 
     private mutating func acknowledge(_ index: Int) {
         guard devices[index].phase == .online else { return }
-        if case .collect(let count) = plan, devices[index].received >= count {
+        if case .collect(let count) = plan(of: index), devices[index].received >= count {
             sayBye(index, after: ack(index))
             return
         }

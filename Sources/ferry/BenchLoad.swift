@@ -24,6 +24,11 @@ struct BenchLoad: ~Copyable {
     /// Bytes of frames that are not whole yet, by device.
     var unfinished: [Int: [UInt8]] = [:]
     var plan = Plan.stay
+    /// Devices with a backlog, which collect it and go whatever the plan of the others is; the next of them to come.
+    var crowd = 0..<0
+    var nextOfCrowd = 0
+    /// Whether `--rate` holds; a backlog is filled as fast as it goes.
+    var isPaced = true
     /// Devices that are where `plan` wants them, or have failed.
     var settled = 0
     var openSockets = 0
@@ -168,6 +173,7 @@ struct BenchLoad: ~Copyable {
         now = start
         while !isStopped && now < end {
             publishDue(first: first, limit: limit, start: start, toAll: toAll)
+            try bringCrowd()
             if isPublished(first, limit, toAll: toAll) { break }
             try step(milliseconds: pause(first: first, start: start, limit: limit))
         }
@@ -191,7 +197,7 @@ struct BenchLoad: ~Copyable {
 
     /// How long the poller may wait. Its steps are milliseconds: closer due times are reached by short naps.
     private func pause(first: UInt64, start: UInt64, limit: UInt64) -> Int32 {
-        guard settings.rate != nil, tally.published - first < limit else { return 20 }
+        guard isPaced, settings.rate != nil, tally.published - first < limit else { return 20 }
         let due = dueTime(tally.published - first, start)
         guard due > now else { return 1 }
         if due - now >= 2_000_000 { return Int32(clamping: (due - now) / 1_000_000 - 1) }

@@ -17,6 +17,8 @@ struct BenchSettings {
         case idle
         /// As `offline`; then all come, collect what was kept, and go.
         case flush
+        /// Messages to devices that are there, without and with others that come and collect a long backlog each.
+        case backlog
     }
 
     /// When a device acknowledges.
@@ -49,6 +51,8 @@ struct BenchSettings {
     let outstanding: Int
     let acks: Acks
     let gatewayProcess: Int?
+    /// In the mode `backlog`, the devices with a backlog; they are the first of all.
+    let crowded: Int
 
     /// Descriptors for standard streams, pollers, `/proc`, and what the runtime holds.
     private static let descriptorReserve = 48
@@ -80,9 +84,13 @@ struct BenchSettings {
         devices = try Self.number(arguments, "--devices", 1...10_000_000) ?? 1_000
         let isPassing = mode == .offline || mode == .flush
         let messages = try Self.number(arguments, "--messages", 1...1_000_000_000)
-        self.messages = isPassing ? messages ?? 10 : messages
+        self.messages = isPassing ? messages ?? 10 : mode == .backlog ? messages ?? 10_000 : messages
+        crowded = mode == .backlog ? try Self.number(arguments, "--crowded", 1...10_000) ?? 20 : 0
+        guard crowded < devices else {
+            throw BenchFailure(sentence: "--crowded \(crowded) leaves none of \(devices) devices: give more --devices")
+        }
         seconds = try Self.number(arguments, "--seconds", 1...86_400) ?? 5
-        guard messages == nil || !arguments.has("--seconds") else {
+        guard messages == nil || mode == .backlog || !arguments.has("--seconds") else {
             throw BenchFailure(sentence: "give --messages or --seconds, not both")
         }
         guard !isPassing || !arguments.has("--seconds") else {
@@ -92,7 +100,8 @@ struct BenchSettings {
         payloadBytes = try Self.number(arguments, "--payload-bytes", BenchStamp.bytes...Limits.payloadBytes) ?? 256
         backends = try Self.number(arguments, "--connections", 1...1_000) ?? 32
         pipeline = try Self.number(arguments, "--pipeline", 1...64) ?? 32
-        rate = try Self.number(arguments, "--rate", 1...10_000_000)
+        let rate = try Self.number(arguments, "--rate", 1...10_000_000)
+        self.rate = mode == .backlog ? rate ?? 5_000 : rate
         outstanding = try Self.number(arguments, "--outstanding", 1...1_000_000) ?? 1_000
         gatewayProcess = try Self.number(arguments, "--gateway-pid", 1...Int(Int32.max))
         if let process = gatewayProcess, ProcessGauge.read(process: process) == nil {
