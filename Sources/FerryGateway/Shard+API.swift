@@ -213,7 +213,9 @@ extension Shard {
         devices[device].pendingChanges += 1
         journal.effects.append(
             .messageAccepted(
-                message, order, offset: UInt32(offset), length: UInt32(length), absences: devices[device].absences))
+                PendingAccept(
+                    message, order, offset: UInt32(offset), length: UInt32(length),
+                    absences: devices[device].absences)))
     }
 
     private mutating func makeMessage(_ order: PushOrder, seq: Seq, device: Int) -> AcceptedMessage {

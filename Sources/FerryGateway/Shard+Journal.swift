@@ -95,9 +95,10 @@ extension Shard {
 
     private mutating func committed(_ effect: CommitEffect, segment: UInt32, offset: UInt32) {
         switch effect {
-        case .messageAccepted(let message, let order, let place, let length, let absences):
-            let location = RecordLocation(segment: segment, offset: offset + place, length: length)
-            accepted(message, order, location, absences: absences)
+        case .messageAccepted(let pending):
+            let location = RecordLocation(
+                segment: segment, offset: offset + pending.offset, length: pending.length)
+            accepted(pending.message, pending.order, location, absences: pending.absences)
         case .deviceRegistered(let registration):
             registered(registration, segment: segment)
         case .pushTokenChanged(let cid, let token, let connection):
@@ -128,7 +129,7 @@ extension Shard {
     /// Not on disk: who waits is told so; what must not be lost is tried again.
     private mutating func refused(_ effect: CommitEffect) {
         switch effect {
-        case .messageAccepted(let message, let order, _, _, _): refused(message, order)
+        case .messageAccepted(let pending): refused(pending.message, pending.order)
         case .deviceRegistered(let registration):
             guard let waiters = loading.removeValue(forKey: registration.cid) else { return }
             for waiter in waiters { turnAway(waiter) }

@@ -20,13 +20,13 @@ struct Shard: ~Copyable {
     let mailbox: Mailbox<ShardMessage>
     let poller: Poller
     var connections: ConnectionSlab
-    var devices = DeviceTable()
+    var devices: DeviceTable
     var wheel: TimerWheel
     var now: Instant
 
     // Beside the slab, while they last.
-    var handshakes: [Int: HandshakeStateMachine] = [:]
-    var backends: [Int: BackendConnection] = [:]
+    var handshakes = SlotTable<HandshakeStateMachine>()
+    var backends = SlotTable<BackendConnection>()
     /// Bytes of unfinished requests, over all `backends`.
     var requestBytes = 0
 
@@ -106,13 +106,15 @@ struct Shard: ~Copyable {
         now = environment.clock()
         wheel = TimerWheel(now: now)
         connections = ConnectionSlab(capacity: environment.connectionLimit)
+        random = environment.seed.map { RandomPool(repeatable: $0 &+ UInt64(index)) } ?? RandomPool()
+        devices = DeviceTable(seed: Identifier128(high: random.next(), low: random.next()))
+        let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
-            byteBudget: environment.configuration.requestBytes / environment.configuration.shards)
+            byteBudget: environment.configuration.requestBytes / environment.configuration.shards, seed: requestSeed)
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
-        random = environment.seed.map { RandomPool(repeatable: $0 &+ UInt64(index)) } ?? RandomPool()
         lastSession = UInt64.random(in: 1...UInt64(UInt32.max), using: &random) << 16
         mail = Array(repeating: [], count: environment.configuration.shards)
         readBuffer = .allocate(byteCount: Self.readBufferBytes, alignment: 64)

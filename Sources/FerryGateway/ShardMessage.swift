@@ -62,11 +62,20 @@ enum APIOrder: Sendable {
     case status(AppID, [CID], APIOrigin)
 }
 
-struct PushOrder: Sendable {
+/// An object, since it travels between shards and waits for the disk, and one reference is cheaper to pass on than all that
+/// a push holds.
+final class PushOrder: Sendable {
     let app: AppID
     let push: SinglePush
     let key: RequestKey
     let origin: APIOrigin
+
+    init(app: AppID, push: SinglePush, key: RequestKey, origin: APIOrigin) {
+        self.app = app
+        self.push = push
+        self.key = key
+        self.origin = origin
+    }
 }
 
 /// What the owner answers.

@@ -69,9 +69,9 @@ package enum APIAnswer: Hashable, Sendable {
         case .pushed(let task, let cid, let status):
             writer.name("data")
             writer.beginObject()
-            writer.name(task.description)
+            writer.name(plain: { task.append(to: &$0) })
             writer.beginObject()
-            writer.name(cid.description)
+            writer.name(plain: { Hexadecimal.append(cid.value, to: &$0) })
             writer.string(status.rawValue)
             writer.endObject()
             writer.endObject()
