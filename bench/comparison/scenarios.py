@@ -118,7 +118,7 @@ def scenarios(quick: bool, most_sockets: int) -> list[Scenario]:
             online_figures(), ["rate", "cpu"]),
         Scenario(
             "half", "Online at half load: messages are due at even intervals", online,
-            [*peers("floor"), single, *peers("mosquitto", "redis-streams")], online_figures(rate=True),
+            [*peers("floor"), single, *peers("mosquitto")], online_figures(rate=True),
             ["p50", "p99", "cpu"],
             "Each at half of its own median rate above; the floor at Ferry's, so that both do the same work."),
         Scenario(
@@ -138,6 +138,13 @@ def scenarios(quick: bool, most_sockets: int) -> list[Scenario]:
                     lambda r: r["gateway"]["cpuSecondsPerMillion"], 1), LOAD, OTHERS],
             ["rate", "cpu"]),
         Scenario(
+            "broadcast", f"Broadcast: five messages, one after the other, each to all of {idle:,} devices that are there",
+            ["--mode", "broadcast", "--devices", idle, "--messages", 5], peers("floor", "mosquitto", "redis"),
+            [Figure("rate", "delivered per second", lambda r: r["deliveredPerSecond"]),
+             Figure("cpu", "server CPU-s per million", lambda r: r["gateway"]["cpuSecondsPerMillion"], 1),
+             Figure("last", "until the last has the slowest, ms", lambda r: r["latency"]["max"] / 1e3), LOAD, OTHERS],
+            ["rate", "cpu"], rounds=2),
+        Scenario(
             "idle", f"Idle: {idle:,} connections that are logged in and silent",
             ["--mode", "idle", "--devices", idle, "--seconds", 1 if quick else 2],
             peers("floor", "ferry", "mosquitto", "nats", "redis"),
@@ -153,7 +160,8 @@ def scenarios(quick: bool, most_sockets: int) -> list[Scenario]:
              Figure("p99", "p99 without, ms", lambda r: r["without"]["latency"]["p99"] / 1e3, 2),
              Figure("p50with", "p50 with, ms", lambda r: r["with"]["latency"]["p50"] / 1e3, 2),
              Figure("p99with", "p99 with, ms", lambda r: r["with"]["latency"]["p99"] / 1e3, 2),
-             Figure("collected", "collected meanwhile", lambda r: r["with"]["collected"]), OTHERS]),
+             Figure("collected", "collected meanwhile", lambda r: r["with"]["collected"]), OTHERS],
+            rounds=1),
         Scenario(
             "restart", f"Start after `kill -9` with ten kept messages for each of {offline:,} devices",
             ["--mode", "offline", "--devices", offline, "--messages", 10], peers("ferry"),

@@ -11,6 +11,7 @@
  *               M seq payload   comes, and is answered by  A seq  (everything up to it)
  *               B               is answered by the end of the connection
  *   publisher:  P device payload  is answered by  A count  (how many of this connection's have been accepted in all)
+ *               * 0 payload       the same, for every device that is there
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -196,7 +197,7 @@ static ssize_t frames(int descriptor, const uint8_t *data, size_t count) {
         size_t size = (size_t)HEAD + length;
         if (count - used < size) break;
         if (connection->kind == PUBLISHER) {
-            if (data[used] != 'P' || number >= device_count) return -1;
+            if ((data[used] != 'P' && data[used] != '*') || number >= device_count) return -1;
             append(&batch, data + used, size);
             connection->accepted++;
             if (!connection->is_dirty) {
@@ -261,6 +262,15 @@ static void commit(void) {
     log_end += batch.length;
 }
 
+static void hand_to(uint32_t number, const uint8_t *payload, uint16_t length) {
+    struct device *device = &devices[number];
+    uint8_t frame[HEAD];
+    head(frame, 'M', ++device->seq, length);
+    append(&device->output, frame, HEAD);
+    append(&device->output, payload, length);
+    mark_dirty(number);
+}
+
 /* What has been synced goes to its devices, or waits for them; its publishers hear of it. */
 static void hand_out(void) {
     for (size_t at = 0; at < batch.length;) {
@@ -268,12 +278,14 @@ static void hand_out(void) {
         uint16_t length;
         memcpy(&number, batch.data + at + 1, 4);
         memcpy(&length, batch.data + at + 5, 2);
-        struct device *device = &devices[number];
-        uint8_t frame[HEAD];
-        head(frame, 'M', ++device->seq, length);
-        append(&device->output, frame, HEAD);
-        append(&device->output, batch.data + at + HEAD, length);
-        mark_dirty(number);
+        const uint8_t *payload = batch.data + at + HEAD;
+        if (batch.data[at] == 'P') {
+            hand_to(number, payload, length);
+        } else {
+            for (uint32_t each = 0; each < device_count; each++) {
+                if (devices[each].descriptor >= 0) hand_to(each, payload, length);
+            }
+        }
         at += (size_t)HEAD + length;
     }
     batch.length = 0;

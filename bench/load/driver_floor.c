@@ -66,7 +66,7 @@ static ssize_t publisher_read(struct link *publisher, const uint8_t *data, size_
 }
 
 static void publish(struct link *publisher, uint32_t device, const uint8_t *payload, size_t count) {
-    frame(publisher, 'P', device, count);
+    frame(publisher, options.is_broadcast ? '*' : 'P', device, count);
     append(&publisher->output, payload, count);
 }
 

@@ -42,7 +42,7 @@ static void greet(struct link *device) {
     snprintf(client, sizeof client, "d%07u", device->index % 10000000);
     connect_packet(device, client, false);
     if (device->is_registered) return;
-    topic_of(device->index, topic);
+    topic_of(load_channel(device), topic);
     head(&device->output, 0x82, 2 + 2 + strlen(topic) + 1);
     number16(&device->output, 1);
     text(&device->output, topic);

@@ -78,7 +78,7 @@ static ssize_t publisher_read(struct link *publisher, const uint8_t *data, size_
 /* Pub/sub */
 
 static void subscribe(struct link *device) {
-    append_text(&device->output, "SUBSCRIBE d:%07u\r\n", device->index % 10000000);
+    append_text(&device->output, "SUBSCRIBE d:%07u\r\n", load_channel(device) % 10000000);
 }
 
 static ssize_t subscriber_read(struct link *device, const uint8_t *data, size_t count) {

@@ -1,4 +1,4 @@
-/* The loop, and the phases of a run: bring devices in, publish, wait. */
+/* Connections, the loop, and bringing devices in. */
 #define _GNU_SOURCE
 #include "load.h"
 
@@ -12,13 +12,12 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 128 * 1024, ROUND_EVENTS = 1024, STAMP_BYTES = 16 };
+enum { READ_BYTES = 128 * 1024, ROUND_EVENTS = 1024 };
 /* As `ferry bench` has them: how many devices log in at once, and are there at once in modes whose devices come and go. */
 enum { HANDSHAKES_AT_ONCE = 256, PASSING_SOCKETS = 4096 };
-static const uint64_t PATIENCE = 15000000000, SECOND = 1000000000;
+static const uint64_t PATIENCE = 15 * SECOND;
 
 struct tally tally;
 struct histogram deliveries, answers;
@@ -26,10 +25,9 @@ uint64_t now;
 
 static struct link *links;
 static int poller;
-static uint8_t *input, *payload;
+static uint8_t *input;
 static enum plan plan;
-static uint32_t settled, handshakes, open_sockets, ready_publishers, next_publisher;
-static uint64_t draw = 0x9e3779b97f4a7c15;
+static uint32_t settled, handshakes, open_sockets, ready_publishers;
 static const char *doing = "starting";
 static struct tally reported;
 static uint64_t last_move, last_moves, next_second;
@@ -59,7 +57,7 @@ static void watch(struct link *link, int operation, bool writing) {
     link->is_waiting_to_write = writing;
 }
 
-static void flush(struct link *link) {
+void load_flush(struct link *link) {
     size_t sent = 0;
     while (sent < link->output.length) {
         ssize_t count = send(link->descriptor, link->output.data + sent, link->output.length - sent, MSG_NOSIGNAL);
@@ -110,7 +108,7 @@ static void connect_link(struct link *link, uint16_t port) {
         handshakes++;
         options.driver->greet(link);
     }
-    flush(link);
+    load_flush(link);
 }
 
 static void settle(struct link *link) {
@@ -134,6 +132,8 @@ void load_welcomed(struct link *link) {
         options.driver->leave(link);
     }
 }
+
+uint32_t load_channel(const struct link *device) { return options.is_broadcast ? 0 : device->index; }
 
 bool load_is_done(const struct link *device) { return plan == COLLECT && device->received >= options.messages; }
 
@@ -211,17 +211,17 @@ static void readable(struct link *link) {
         link->phase = LEAVING;
         driver->leave(link);
     }
-    if (link->output.length > 0) flush(link);
+    if (link->output.length > 0) load_flush(link);
 }
 
 /* One round: what came, a line each second, and an end to waiting for what will not come. */
-static void step(int milliseconds) {
+void load_step(int milliseconds) {
     static struct epoll_event events[ROUND_EVENTS];
     int count = epoll_wait(poller, events, ROUND_EVENTS, milliseconds);
     now = clock_nanoseconds();
     for (int index = 0; index < count; index++) {
         struct link *link = events[index].data.ptr;
-        if (link->descriptor >= 0 && events[index].events & EPOLLOUT) flush(link);
+        if (link->descriptor >= 0 && events[index].events & EPOLLOUT) load_flush(link);
         if (link->descriptor >= 0 && events[index].events & ~(uint32_t)EPOLLOUT) readable(link);
     }
     if (now >= next_second) {
@@ -240,7 +240,7 @@ static void step(int milliseconds) {
     }
 }
 
-static void begin(const char *what) {
+void load_begin(const char *what) {
     doing = what;
     now = last_move = clock_nanoseconds();
 }
@@ -253,9 +253,7 @@ void load_open(void) {
     poller = epoll_create1(EPOLL_CLOEXEC);
     links = calloc((size_t)options.devices + options.connections, sizeof *links);
     input = malloc(2 * READ_BYTES);
-    payload = malloc(options.payload_bytes);
-    if (poller < 0 || links == NULL || input == NULL || payload == NULL) fail("out of memory or descriptors");
-    memset(payload, 'x', options.payload_bytes);
+    if (poller < 0 || links == NULL || input == NULL) fail("out of memory or descriptors");
     for (uint32_t index = 0; index < options.devices + options.connections; index++) {
         struct link *link = &links[index];
         link->descriptor = -1;
@@ -269,7 +267,7 @@ void load_open(void) {
 
 /* Brings the devices in and leaves each as the plan says. */
 void load_attach(uint32_t from, uint32_t to, enum plan wanted, const char *what) {
-    begin(what);
+    load_begin(what);
     plan = wanted;
     settled = 0;
     uint32_t next = from;
@@ -277,115 +275,26 @@ void load_attach(uint32_t from, uint32_t to, enum plan wanted, const char *what)
         while (next < to && handshakes < HANDSHAKES_AT_ONCE && (plan == STAY || open_sockets < PASSING_SOCKETS)) {
             connect_link(&links[next++], options.device_port);
         }
-        step(20);
+        load_step(20);
     }
     if (tally.failed == to - from) fail("no device could attach");
 }
 
 void load_open_publishers(void) {
-    begin("opening publishers");
+    load_begin("opening publishers");
     for (uint32_t index = 0; index < options.connections; index++) {
-        connect_link(&links[options.devices + index], options.publisher_port);
+        connect_link(load_publisher(index), options.publisher_port);
     }
-    while (ready_publishers < options.connections) step(20);
+    while (ready_publishers < options.connections) load_step(20);
 }
 
-static struct link *free_publisher(void) {
-    for (uint32_t tried = 0; tried < options.connections; tried++) {
-        struct link *link = &links[options.devices + next_publisher];
-        if (link->unanswered < options.pipeline) return link;
-        next_publisher = (next_publisher + 1) % options.connections;
-    }
-    return NULL;
-}
-
-static uint32_t any_device(void) {
-    draw ^= draw << 13;
-    draw ^= draw >> 7;
-    draw ^= draw << 17;
-    return (uint32_t)(draw % options.devices);
-}
-
-/* Every device once before any has its second; not neighbours one after the other. */
-static uint32_t in_turn(uint64_t number) {
-    uint64_t stride = options.devices % 7919 == 0 ? 7907 : 7919;
-    return (uint32_t)(number % options.devices * stride % options.devices);
-}
-
-static uint64_t unanswered(void) { return tally.published - tally.accepted - tally.refused; }
-
-/* A system may deliver before it answers: what is on its way is counted at the device. */
-static uint64_t outstanding(void) {
-    uint64_t ended = tally.delivered + tally.refused;
-    return tally.published > ended ? tally.published - ended : 0;
-}
-
-static uint64_t due_time(uint64_t number, uint64_t start) {
-    return options.rate == 0 ? now : start + (uint64_t)((double)number * 1e9 / options.rate);
-}
-
-/* What is due and what the limits allow. One connection is filled before the next is taken. */
-static void publish_due(uint64_t first, uint64_t limit, uint64_t start, bool to_all) {
-    struct link *used = NULL;
-    while (tally.published - first < limit) {
-        uint64_t number = tally.published - first, due = due_time(number, start);
-        if (due > now) break;
-        if (!to_all && options.rate == 0 && outstanding() >= options.outstanding) break;
-        struct link *link = free_publisher();
-        if (link == NULL) break;
-        if (used != NULL && used != link) flush(used);
-        used = link;
-        for (int position = 0; position < STAMP_BYTES; position++) {
-            payload[position] = (uint8_t)"0123456789abcdef"[due >> (60 - 4 * position) & 15];
-        }
-        options.driver->publish(link, to_all ? in_turn(number) : any_device(), payload, options.payload_bytes);
-        link->due[(link->due_head + link->unanswered) % options.pipeline] = due;
-        link->unanswered++;
-        tally.published++;
-    }
-    if (used == NULL) return;
-    flush(used);
-    next_publisher = (next_publisher + 1) % options.connections;
-}
-
-/* The poller's steps are milliseconds: closer due times are reached by naps, to which the kernel adds its slack. */
-static int pause_until(uint64_t due) {
-    if (due <= now) return 1;
-    if (due - now >= 2000000) return (int)((due - now) / 1000000 - 1);
-    struct timespec nap = {.tv_nsec = due - now < 50000 ? (long)(due - now) : 50000};
-    nanosleep(&nap, NULL);
-    return 0;
-}
-
-struct window load_publish(const char *what, uint64_t limit, uint32_t seconds, bool to_all) {
-    begin(what);
-    histogram_reset(&deliveries);
-    histogram_reset(&answers);
-    struct window window = window_begin();
-    uint64_t start = window.start, first = tally.published;
-    uint64_t end = seconds == 0 ? UINT64_MAX : start + seconds * SECOND;
-    now = start;
-    while (now < end) {
-        publish_due(first, limit, start, to_all);
-        if (tally.published - first >= limit && unanswered() == 0 && (to_all || outstanding() == 0)) break;
-        bool is_paced = options.rate > 0 && tally.published - first < limit;
-        step(is_paced ? pause_until(due_time(tally.published - first, start)) : 20);
-    }
-    window_end(&window);
-    return window;
-}
-
-void load_drain(void) {
-    begin("waiting for the rest");
-    uint64_t end = now + 10 * SECOND;
-    while (now < end && (unanswered() > 0 || outstanding() > 0)) step(20);
-}
+struct link *load_publisher(uint32_t index) { return &links[options.devices + index]; }
 
 void load_rest(double seconds, const char *what) {
-    begin(what);
+    load_begin(what);
     uint64_t end = now + (uint64_t)(seconds * 1e9);
     while (now < end) {
         last_move = now;
-        step(50);
+        load_step(50);
     }
 }

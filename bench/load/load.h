@@ -12,6 +12,9 @@
 #include <stdnoreturn.h>
 #include <sys/types.h>
 
+enum { STAMP_BYTES = 16 };
+static const uint64_t SECOND = 1000000000;
+
 struct bytes {
     uint8_t *data;
     size_t length, room;
@@ -57,6 +60,8 @@ void load_welcomed(struct link *link);
 void load_delivered(struct link *device, const uint8_t *payload, size_t count);
 void load_accepted(struct link *publisher, uint32_t count);
 void load_refused(struct link *publisher);
+/* Whose topic a device reads: its own, or in a broadcast that of the first. */
+uint32_t load_channel(const struct link *device);
 /* Whether a device has what it came for, and will leave. */
 bool load_is_done(const struct link *device);
 
@@ -66,6 +71,7 @@ struct options {
     uint16_t device_port, publisher_port;
     uint32_t devices, messages, seconds, warm_up, payload_bytes, connections, pipeline, rate, outstanding;
     int server_process; /* 0: not told */
+    bool is_broadcast;
 };
 
 struct tally {
@@ -100,9 +106,16 @@ enum plan { STAY, LEAVE, COLLECT };
 void load_open(void);
 void load_attach(uint32_t from, uint32_t to, enum plan plan, const char *what);
 void load_open_publishers(void);
-struct window load_publish(const char *what, uint64_t limit, uint32_t seconds, bool to_all);
-void load_drain(void);
 void load_rest(double seconds, const char *what);
+struct link *load_publisher(uint32_t index);
+void load_begin(const char *what);
+void load_step(int milliseconds);
+void load_flush(struct link *link);
+
+/* publish.c */
+struct window load_publish(const char *what, uint64_t limit, uint32_t seconds, bool to_all);
+struct window load_broadcast(uint32_t messages);
+void load_drain(void);
 
 /* report.c */
 uint64_t clock_nanoseconds(void);

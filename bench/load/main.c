@@ -1,4 +1,4 @@
-/* Options, and the modes as `ferry bench` has them: online, offline, flush, idle. */
+/* Options, and the modes as `ferry bench` has them. */
 #include "load.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static const struct driver *const drivers[] = {
 
 static const char usage[] =
     "usage: load --system floor|mosquitto|nats|redis|redis-streams --device-port PORT --publisher-port PORT\n"
-    "            [--mode online|offline|flush|idle] [--devices N] [--messages M (to each; offline, flush)]\n"
+    "            [--mode online|offline|flush|broadcast|idle] [--devices N] [--messages M (to each; not online)]\n"
     "            [--seconds S] [--warm-up S] [--payload-bytes B] [--connections C] [--pipeline P (on each)]\n"
     "            [--rate R] [--outstanding N] [--server-pid PID]\n";
 
@@ -101,6 +101,18 @@ static void flush(void) {
     report_end(missing(tally.published, tally.delivered + tally.refused));
 }
 
+/* Messages to everybody, one after the other. */
+static void broadcast(void) {
+    options.is_broadcast = true;
+    load_attach(0, options.devices, STAY, "connecting");
+    load_open_publishers();
+    struct window window = load_broadcast(options.messages);
+    report_begin();
+    report_window(&window, DELIVERED);
+    report_latency("latency", &deliveries);
+    report_end(missing(tally.published * options.devices, tally.delivered));
+}
+
 /* The memory at two counts of connections; the slope between them is one connection's. */
 static void idle(void) {
     uint32_t few = options.devices / 10 < 1000 ? options.devices / 10 : 1000;
@@ -133,6 +145,7 @@ int main(int count, char **arguments) {
     if (strcmp(options.mode, "online") == 0) online();
     else if (strcmp(options.mode, "offline") == 0) offline();
     else if (strcmp(options.mode, "flush") == 0) flush();
+    else if (strcmp(options.mode, "broadcast") == 0) broadcast();
     else if (strcmp(options.mode, "idle") == 0) idle();
     else fail("--mode %s is not known", options.mode);
     return 0;
