@@ -66,6 +66,7 @@ crash-test: deps
 bench: deps
 	$(call say,what the gateway is compared with)
 	@bench/setup
+	@python3 bench/test_comparison.py
 	$(call say,building ferry for release; the first time takes some minutes)
 	@bench/run $(ARGS)
 
