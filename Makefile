@@ -2,6 +2,7 @@
 # make test    runs every test
 # make simulate SEEDS=n   plays n whole gateways and checks the promises; ARGS="--first S --steps K"
 # make crash-test ROUNDS=20 SEED=…   kills a gateway under load and compares what was answered with what was delivered
+# make bench   compares the gateway with mosquitto, NATS, redis and the floor; ARGS="--only online,floor,ferry"
 # make check   runs the checks of .ci/checks, without building
 # make deps    installs the Debian packages that are missing
 
@@ -19,7 +20,7 @@ SEED ?=
 
 say = @printf '==> %s\n' '$(1)' >&2
 
-.PHONY: help serve test simulate crash-test check format deps swift
+.PHONY: help serve test simulate crash-test bench check format deps swift
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -61,6 +62,13 @@ crash-test: deps
 	$(call say,$(ROUNDS) rounds of kills)
 	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/CrashCampaign/campaign.py .build/release/ferry \
 		--rounds '$(ROUNDS)' $(if $(SEED),--seed '$(SEED)')
+
+bench: deps
+	$(call say,what the gateway is compared with)
+	@bench/setup
+	@python3 bench/test_comparison.py
+	$(call say,building ferry for release; the first time takes some minutes)
+	@bench/run $(ARGS)
 
 check: swift
 	@for check in .ci/checks/*.py; do \
