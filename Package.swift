@@ -61,7 +61,9 @@ let package = Package(
         // Level 4: the one executable.
         .executableTarget(
             name: "ferry",
-            dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryGateway", "FerryClient", "FerrySimulation"]),
+            dependencies: [
+                "FerryCore", "FerryStats", "FerryWire", "FerryIO", "FerryGateway", "FerryClient", "FerrySimulation",
+            ]),
 
         // Tests: what they share, one target a module, then the suites that cross modules.
         .target(name: "FerryTestSupport", path: "Tests/FerryTestSupport"),

@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -82,6 +83,10 @@ struct Shard: ~Copyable {
     let parser: APIRequestParser
 
     var counters = ShardSnapshot()
+    /// Messages, counted from facts alone.
+    var tally = DeliveryCounters()
+    /// Facts of this tick, for the timeline.
+    var facts = FactWriter()
     var isDraining = false
     var isQuiet = false
     var drainEnds = Instant.distantFuture
@@ -148,6 +153,7 @@ struct Shard: ~Copyable {
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
         flushDirty()
+        handOverFacts()
         postMail()
     }
 
@@ -197,6 +203,7 @@ struct Shard: ~Copyable {
         case .order(let order): take(order)
         case .reply(let reply): deliver(reply)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
+        case .timelineRead(let order, let outcome): tell(order, outcome)
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             post(.reply(.revoked(origin)), to: origin.shard)
@@ -279,6 +286,7 @@ struct Shard: ~Copyable {
 
     func snapshot() -> ShardSnapshot {
         var snapshot = counters
+        snapshot.count(tally)
         snapshot.connections = connections.count
         snapshot.devices = devices.count
         snapshot.requestsEvictedEarly = requests.evictedEarly
@@ -300,6 +308,8 @@ struct ShardEnvironment: Sendable {
     let epoch: Epoch
     let store: any MessageStore
     let wake: any WakeChannel
+    /// nil when it is switched off.
+    let timeline: (any Timeline)?
     let composer: StubComposer
     let mailboxes: [Mailbox<ShardMessage>]
     /// nil where connections are handed in.

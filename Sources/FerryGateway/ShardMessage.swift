@@ -25,6 +25,8 @@ enum ShardMessage: Sendable {
     case tokenGivenUp(TokenClaim)
     /// Another device has claimed the token: to the owner of the one that had it, `holder`.
     case tokenLost(TokenClaim, holder: CID)
+    /// The log has been asked for a device of this shard.
+    case timelineRead(TimelineOrder, TimelineOutcome)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain
@@ -60,6 +62,7 @@ enum APIOrder: Sendable {
     case push(PushOrder)
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
+    case timeline(TimelineOrder)
 }
 
 struct PushOrder: Sendable {
@@ -75,6 +78,8 @@ enum ShardReply: Sendable {
     /// Devices that are not registered with the app are left out.
     /// The shard takes the token no more.
     case revoked(APIOrigin)
+    /// One JSON object.
+    case timeline(APIOrigin, Result<[UInt8], APIError>)
     case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)], isComplete: Bool)
 }
 
