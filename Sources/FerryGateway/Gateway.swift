@@ -85,7 +85,8 @@ package final class Gateway: Sendable {
         let limit = min(configuration.connectionLimit ?? Self.usualConnectionLimit, descriptors)
         let environment = ShardEnvironment(
             configuration: configuration, clock: { clock.now }, epoch: recovery.epoch, store: store, wake: wake,
-            timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
+            timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
+            mailboxes: mailboxes,
             listeners: (deviceListener, httpListener), seed: nil, connectionLimit: limit,
             census: ConnectionCensus(limit: limit))
         try store.start(
@@ -155,6 +156,7 @@ package final class Gateway: Sendable {
         switch configuration.store {
         case .embedded(let folder):
             options.bytes = bytes
+            options.reservedBytes = 4 * configuration.segmentBytes
             return try EmbeddedTimeline(options, disk: FileDisk(folder: folder + "/timeline"))
         case .memory:
             options.bytes = min(bytes, memoryTimelineBytes)

@@ -10,8 +10,6 @@ struct TimelineOrder: Sendable {
     let app: AppID
     let query: TimelineQuery
     let origin: APIOrigin
-    /// The device as it was when the log was asked; it may have left memory since, and then nothing has changed.
-    var view: DeviceView?
 }
 
 /// "Why did this device not get that message?": the log tells what happened, the device's owner how it stands now.
@@ -35,33 +33,30 @@ extension Shard {
         guard let device, devices[device].record.app == order.app else {
             return answer(order, .failure(.targetInvalid(order.query.cid.description)))
         }
-        var order = order
-        order.view = view(of: device)
+        let view = view(of: device)
+        let machine = devices[device].machine
         guard let timeline = environment.timeline else {
             var coverage = TimelineCoverage()
             coverage.isOff = true
-            return tell(order, .answered([], coverage))
+            return tell(order, view, machine, .answered([], coverage))
         }
         handOverFacts()
         let question = TimelineQuestion(
             device: order.query.cid, target: order.query.target.map(TimelineTarget.init), limit: order.query.limit)
-        let asked = order
         let mailbox = mailbox
-        timeline.ask(question) { outcome in mailbox.post(.timelineRead(asked, outcome)) }
+        timeline.ask(question) { outcome in mailbox.post(.timelineRead(order, view, machine, outcome)) }
     }
 
-    /// The log has answered.
-    mutating func tell(_ order: TimelineOrder, _ outcome: TimelineOutcome) {
+    /// The log has answered. The device is told of as it was when the log was asked, so that both are of one moment.
+    mutating func tell(
+        _ order: TimelineOrder, _ view: DeviceView, _ machine: DeviceStateMachine, _ outcome: TimelineOutcome
+    ) {
         switch outcome {
         case .busy: answer(order, .failure(.busy(retryAfterSeconds: 1)))
         case .answered(let facts, let coverage):
-            let device = devices.index(of: order.query.cid)
-            guard let view = device.map({ view(of: $0) }) ?? order.view else { return }
-            // A device that is not in memory has nothing kept.
-            let machine = device.map { devices[$0].machine }
             let story = DeviceStory(
                 facts: facts, view: view, coverage: coverage, target: order.query.target.map(TimelineTarget.init),
-                isKept: { machine?.isKept($0) ?? false })
+                isKept: { machine.isKept($0) })
             answer(order, .success(story.json(cid: order.query.cid)))
         }
     }

@@ -203,7 +203,7 @@ struct Shard: ~Copyable {
         case .order(let order): take(order)
         case .reply(let reply): deliver(reply)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
-        case .timelineRead(let order, let outcome): tell(order, outcome)
+        case .timelineRead(let order, let view, let machine, let outcome): tell(order, view, machine, outcome)
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             post(.reply(.revoked(origin)), to: origin.shard)

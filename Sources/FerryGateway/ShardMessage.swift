@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -25,8 +26,8 @@ enum ShardMessage: Sendable {
     case tokenGivenUp(TokenClaim)
     /// Another device has claimed the token: to the owner of the one that had it, `holder`.
     case tokenLost(TokenClaim, holder: CID)
-    /// The log has been asked for a device of this shard.
-    case timelineRead(TimelineOrder, TimelineOutcome)
+    /// The log has answered for a device of this shard, which was so when it was asked.
+    case timelineRead(TimelineOrder, DeviceView, DeviceStateMachine, TimelineOutcome)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain

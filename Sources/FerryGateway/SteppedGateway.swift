@@ -28,7 +28,8 @@ package final class SteppedGateway {
         census = ConnectionCensus(limit: limit)
         let environment = ShardEnvironment(
             configuration: configuration, clock: clock, epoch: recovery.epoch, store: store, wake: wake,
-            timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
+            timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
+            mailboxes: mailboxes,
             listeners: nil, seed: seed, connectionLimit: limit, census: census)
         try store.start(sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
         let parts = ShardRecovery.divide(recovery, among: shards)

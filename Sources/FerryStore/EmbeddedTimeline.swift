@@ -8,6 +8,7 @@ package final class EmbeddedTimeline: Timeline {
     fileprivate enum Item: Sendable {
         case chunk([UInt8], count: Int)
         case question(TimelineQuestion, @Sendable (TimelineOutcome) -> Void)
+        case read(TimelineQuestion, TimelineFolder.State, @Sendable (TimelineOutcome) -> Void)
         case stop
     }
 
@@ -104,11 +105,12 @@ package final class EmbeddedTimeline: Timeline {
                     case .chunk(let chunk, let count):
                         writer.append(chunk, count: count)
                         bytes += chunk.count
-                    case .question:
+                    case .question(let question, let answer):
                         // All that was noted before it is in the files when it is answered.
                         writer.flush()
                         writer.enforce()
-                        questions.post(item)
+                        questions.post(.read(question, folder.snapshot(), answer))
+                    case .read: break
                     case .stop: isStopping = true
                     }
                 }
@@ -139,12 +141,12 @@ package final class EmbeddedTimeline: Timeline {
                 questions.drain(into: &items)
                 for item in items {
                     switch item {
-                    case .question(let question, let answer):
-                        let (facts, coverage) = folder.answer(question)
+                    case .read(let question, let moment, let answer):
+                        let (facts, coverage) = folder.answer(question, at: moment)
                         pending.questions.wrappingSubtract(1, ordering: .relaxed)
                         answer(.answered(facts, coverage))
                     case .stop: return
-                    case .chunk: break
+                    case .chunk, .question: break
                     }
                 }
                 items.removeAll(keepingCapacity: true)
@@ -181,7 +183,7 @@ package final class SteppedTimeline: Timeline {
 
     package func ask(_ question: TimelineQuestion, answer: @escaping @Sendable (TimelineOutcome) -> Void) {
         writer.withLock { $0.enforce() }
-        let (facts, coverage) = folder.answer(question)
+        let (facts, coverage) = folder.answer(question, at: folder.snapshot())
         answer(.answered(facts, coverage))
     }
 

@@ -44,11 +44,15 @@ final class TimelineFolder: Sendable {
 
     // MARK: - Questions
 
-    func answer(_ question: TimelineQuestion) -> ([TimedFact], TimelineCoverage) {
-        let (files, lost, hasAgedOut) = state.withLock { ($0.files, $0.factsLost, $0.hasAgedOut) }
+    /// What there is at the moment of a question. More may be written while it is answered, but is not looked at: what an
+    /// owner says of its device is of that moment too.
+    func snapshot() -> State { state.withLock { $0 } }
+
+    func answer(_ question: TimelineQuestion, at moment: State) -> ([TimedFact], TimelineCoverage) {
+        let files = moment.files
         var coverage = TimelineCoverage()
         coverage.from = files.first?.firstTime
-        coverage.hasAgedOut = hasAgedOut
+        coverage.hasAgedOut = moment.hasAgedOut
         var parts: [[TimedFact]] = []
         var own = 0
         var isComplete = true
@@ -71,7 +75,7 @@ final class TimelineFolder: Sendable {
         coverage.hasMore = selection.hasMore || !isComplete
         var told: UInt64 = 0
         for case .factsLost(let count) in parts.joined().map(\.fact) { told = told &+ count }
-        coverage.factsLost = max(told, lost)
+        coverage.factsLost = max(told, moment.factsLost)
         return (selection.facts, coverage)
     }
 

@@ -28,8 +28,8 @@ package enum TimelineOutcome: Sendable {
 package protocol Timeline: AnyObject, Sendable {
     /// Takes a chunk of `FactWriter`.
     func note(_ chunk: [UInt8], count: Int)
-    /// The answer holds every fact that the same thread has noted before, but for those that were lost. `answer` is called on
-    /// a thread of the log.
+    /// The answer holds every fact that the same thread has noted before, but for those that were lost, and none that it
+    /// notes after. `answer` is called on a thread of the log.
     func ask(_ question: TimelineQuestion, answer: @escaping @Sendable (TimelineOutcome) -> Void)
     /// Writes what was noted, and that the gateway stopped in good order.
     func close()
@@ -40,6 +40,8 @@ package struct TimelineOptions: Sendable {
     package var age = Duration.seconds(24 * 3_600)
     /// Of all files together.
     package var bytes = 2 << 30
+    /// Left free on the disk: the oldest files go, and facts are lost, before the log takes that from the journal.
+    package var reservedBytes = 0
     /// Of chunks that wait for the disk; what is above is lost, and that is told.
     package var pendingBytes = 8 << 20
     /// Questions that may wait.

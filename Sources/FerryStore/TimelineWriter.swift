@@ -165,6 +165,7 @@ struct TimelineWriter {
     private func isOld(_ file: TimelineFile) -> Bool { options.clock() >= file.firstTime + options.fileAge }
 
     private mutating func begin(at firstTime: Instant) throws(SystemError) {
+        try spareRoom()
         let number = nextNumber
         let file = try folder.disk.create(TimelineFormat.name(number), bytes: 0)
         namesChanged = true
@@ -220,6 +221,16 @@ struct TimelineWriter {
             let files = folder.state.withLock { $0.files }
             let used = files.reduce(0) { $0 + $1.bytes + $1.filterBytes }
             guard used + bytes > options.bytes, let oldest = files.first, files.count > 1 else { return }
+            remove(oldest)
+        }
+    }
+
+    /// What the journal may need is not taken from it.
+    private mutating func spareRoom() throws(SystemError) {
+        while let free = try folder.disk.freeBytes(), free < options.reservedBytes + options.fileBytes {
+            guard let oldest = folder.state.withLock({ $0.files.first }) else {
+                throw SystemError("leave \(options.reservedBytes) bytes free", ErrorNumber.noSpace)
+            }
             remove(oldest)
         }
     }
