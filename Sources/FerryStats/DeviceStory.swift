@@ -32,6 +32,10 @@ package struct DeviceStory: Sendable {
         }
     }
 
+    /// The last start that followed no orderly stop: facts of the moment before may be missing.
+    private var crashSeenAt: Instant?
+    private var hasStopped = true
+
     /// Messages whose end has not been told yet are a suffix of all, but for drops out of order.
     private var firstOpen = 0
 
@@ -71,8 +75,14 @@ package struct DeviceStory: Sendable {
                 messages[index].isGapOwed = false
             }
             events.append(timed)
-        case .tokenChanged, .attached, .detached, .takenOver, .wentOffline, .started, .stopped, .factsLost:
+        case .started:
+            if !hasStopped { crashSeenAt = timed.at }
+            hasStopped = false
             events.append(timed)
+        case .stopped:
+            hasStopped = true
+            events.append(timed)
+        case .tokenChanged, .attached, .detached, .takenOver, .wentOffline, .factsLost: events.append(timed)
         }
     }
 
@@ -122,7 +132,12 @@ package struct DeviceStory: Sendable {
             coverage.hasAgedOut
             ? "Either it was never accepted for this device, or it has aged out"
             : "It was never accepted for this device, as far as the log tells"
-        return "Nothing is known of this \(name). \(age).\(coverageText)"
+        let crash =
+            crashSeenAt.map {
+                " Facts of the last moment before a crash may be missing, and the gateway was started at \($0.utcText) without "
+                    + "having been stopped; \(view.keptCount) messages are kept for the device."
+            } ?? ""
+        return "Nothing is known of this \(name). \(age).\(coverageText)\(crash)"
     }
 
     private var coverageText: String {

@@ -168,6 +168,17 @@ struct StoryTests {
         #expect(unknown(off).verdict.contains("switched off"))
     }
 
+    @Test(arguments: [true, false]) func `What is not found may have been lost in a crash`(wasStopped: Bool) {
+        var facts: [TimedFact] = [TimedFact(at(0), .started)]
+        if wasStopped { facts.append(TimedFact(at(1), .stopped)) }
+        facts.append(TimedFact(at(2), .started))
+        let story = DeviceStory(
+            facts: facts, view: Sample.view(kept: 3), coverage: coverage(), target: .message(Sample.messageID(99)),
+            isKept: { _ in true })
+        #expect(story.verdict.contains("crash") == !wasStopped)
+        #expect(story.verdict.contains("3 messages are kept") == !wasStopped)
+    }
+
     @Test func `Without a target all messages are told, each with its state`() {
         let story = DeviceStory(
             facts: Self.facts(
