@@ -20,7 +20,11 @@ package struct DeviceStory: Sendable {
         self.view = view
         self.coverage = coverage
         self.target = target
-        for timed in facts { take(timed) }
+        for (order, timed) in facts.enumerated() {
+            var placed = timed
+            placed.order = order
+            take(placed)
+        }
         if let target {
             // Its own facts and the device's meanwhile, as one story.
             messages.removeAll { !target.isMatched(by: $0.acceptance) }
@@ -38,12 +42,18 @@ package struct DeviceStory: Sendable {
 
     /// Messages whose end has not been told yet are a suffix of all, but for drops out of order.
     private var firstOpen = 0
+    /// `seq` rises from here on. It begins anew only where an operator has accepted the loss of a part of the store.
+    private var lineStart = 0
 
     private mutating func take(_ timed: TimedFact) {
         let fact = timed.fact
         presence.take(timed)
         switch fact {
         case .accepted(let acceptance):
+            if let last = messages.last, acceptance.seq <= last.acceptance.seq {
+                lineStart = messages.count
+                firstOpen = messages.count
+            }
             messages.append(MessageStory(acceptance, timed, wasOffline: presence.awaySince))
         case .sent(let seq, _, _), .stubWithdrawn(let seq): tell(timed, seq, presence)
         case .ended(let seq, let reason):
@@ -90,9 +100,8 @@ package struct DeviceStory: Sendable {
         if let index = index(of: seq) { messages[index].tell(timed, presence) }
     }
 
-    /// `seq` rises along the messages.
     private func index(of seq: Seq) -> Int? {
-        var low = 0
+        var low = lineStart
         var high = messages.count
         while low < high {
             let middle = (low + high) / 2
@@ -114,7 +123,8 @@ package struct DeviceStory: Sendable {
         let summary = counts.map { "\($0.count) \($0.name)" }.joined(separator: ", ")
         let found =
             messages.isEmpty
-            ? "The log tells of no message to this device" : "\(messages.count) messages in the log: \(summary)"
+            ? "The log tells of no message to this device"
+            : "\(messages.count) message\(messages.count == 1 ? "" : "s") in the log: \(summary)"
         return "\(found). \(presence.sentence(view)) \(view.keptCount) kept.\(coverageText)"
     }
 

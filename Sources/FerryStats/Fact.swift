@@ -48,6 +48,8 @@ package enum Fact: Hashable, Sendable {
 package struct TimedFact: Hashable, Sendable {
     package var at: Instant
     package var fact: Fact
+    /// Its place among the facts of one story, where many have the same time; 0 elsewhere.
+    package var order = 0
 
     package init(_ at: Instant, _ fact: Fact) {
         self.at = at

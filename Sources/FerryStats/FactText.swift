@@ -130,7 +130,8 @@ extension Attachment {
             case .login: "session \(session.text) from \(peerText)"
             case .foreground: "session \(session.text): the app came to the foreground, from \(peerText)"
             }
-        return lastSeq.map { "\(how); it has everything up to seq \($0)" } ?? how
+        guard let lastSeq, lastSeq > .zero else { return how }
+        return "\(how); it has everything up to seq \(lastSeq)"
     }
 }
 

@@ -85,6 +85,7 @@ extension TimedFact {
     fileprivate func write(to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("time", String(at.milliseconds))
+        writer.member("order", Int64(order))
         writer.member("event", fact.name)
         writer.member("text", fact.text(at: at))
         writer.endObject()

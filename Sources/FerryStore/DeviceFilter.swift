@@ -12,8 +12,11 @@ struct DeviceFilter {
     private var lastDevice: CID?
 
     /// For a file of `fileBytes`: one device in 64 bytes of facts at most, 12 bits each.
-    init(fileBytes: Int) {
-        bytes = Array(repeating: 0, count: max(1, fileBytes / 64 * 12 / Int(Self.bitsPerBlock)) * Self.blockBytes)
+    init(fileBytes: Int) { bytes = Array(repeating: 0, count: Self.encodedBytes(fileBytes: fileBytes)) }
+
+    /// Of the sidecar of a file of `fileBytes`.
+    static func encodedBytes(fileBytes: Int) -> Int {
+        max(1, fileBytes / 64 * 12 / Int(bitsPerBlock)) * blockBytes
     }
 
     mutating func insert(_ device: CID) {
@@ -28,9 +31,6 @@ struct DeviceFilter {
             bits = bits / Self.bitsPerBlock
         }
     }
-
-    /// Of the sidecar file.
-    var encodedBytes: Int { bytes.count }
 
     /// The sidecar file.
     func encoded() -> [UInt8] {

@@ -62,6 +62,8 @@ struct TimelineWriter {
             return
         }
         var found = TimelineFile(number: number, firstTime: firstTime, bytes: size, isSealed: true)
+        // Also where the sidecar is missing: the first question that needs it makes it.
+        found.filterBytes = DeviceFilter.encodedBytes(fileBytes: options.fileBytes)
         if isLast {
             let bytes = try file.read(size, at: 0)
             var filter = DeviceFilter(fileBytes: options.fileBytes)
@@ -74,10 +76,7 @@ struct TimelineWriter {
             found.bytes = walk.end
             found.lastTime = walk.lastTime ?? firstTime
             found.isSealed = false
-            found.filterBytes = filter.encodedBytes
             current = Current(number: number, file: file, filter: filter)
-        } else if let sidecar = try? folder.disk.open(TimelineFormat.filterName(number)) {
-            found.filterBytes = try sidecar.size()
         }
         let adopted = found
         folder.state.withLock { $0.files.append(adopted) }
@@ -178,7 +177,7 @@ struct TimelineWriter {
         nextNumber = number &+ 1
         let filter = DeviceFilter(fileBytes: options.fileBytes)
         var found = TimelineFile(number: number, firstTime: firstTime, bytes: TimelineFormat.headerBytes)
-        found.filterBytes = filter.encodedBytes
+        found.filterBytes = DeviceFilter.encodedBytes(fileBytes: options.fileBytes)
         let begun = found
         folder.state.withLock { $0.files.append(begun) }
         current = Current(number: number, file: file, filter: filter)

@@ -79,22 +79,24 @@ enum ExplainCommand {
         events += (data["events"] as? [[String: Any]] ?? []).compactMap { Event($0) }
         guard !events.isEmpty else { return lines }
         lines.append("")
-        var said: Set<String> = []
-        // What one fact says of many messages is one line. Sorting keeps the order of what has the same time.
-        let sorted = events.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }
-        for (_, event) in sorted where said.insert(event.line).inserted { lines.append(event.line) }
+        // What one fact says of many messages is one line.
+        var said: Set<Int> = []
+        for event in events.sorted(by: { $0.order < $1.order }) where said.insert(event.order).inserted {
+            lines.append(event.line)
+        }
         if data["more"] as? Bool == true { lines.append("Older events are left out; --limit asks for more.") }
         return lines
     }
 
     private struct Event {
-        let at: Int64
+        let order: Int
         let line: String
 
         init?(_ object: [String: Any]) {
-            guard let at = (object["time"] as? String).flatMap({ Int64($0) }), let name = object["event"] as? String
+            guard let at = (object["time"] as? String).flatMap({ Int64($0) }), let name = object["event"] as? String,
+                let order = object["order"] as? Int
             else { return nil }
-            self.at = at
+            self.order = order
             let padded = name.padding(toLength: max(name.count, 15), withPad: " ", startingAt: 0)
             line = "\(Instant(milliseconds: at).utcText)  \(padded)  \(object["text"] as? String ?? "")"
         }

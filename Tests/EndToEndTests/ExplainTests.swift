@@ -27,7 +27,7 @@ internal import Testing
             #expect(story.isFound && !story.hasAgedOut && story.coversFrom > 0)
         }
         let all = try await backend.story(identity.cid)
-        #expect(all.verdict.hasPrefix("1 messages in the log: 1 delivered."))
+        #expect(all.verdict.hasPrefix("1 message in the log: 1 delivered."))
         #expect(all.device["status"] as? String == "online")
         #expect(all.device["presence"] as? String == "attached")
         #expect(all.device["acknowledged"] as? String == push.seq.description)

@@ -179,6 +179,16 @@ struct StoryTests {
         #expect(story.verdict.contains("3 messages are kept") == !wasStopped)
     }
 
+    @Test func `A stream that begins anew after a loss is not taken for the one before`() {
+        let story = DeviceStory(
+            facts: Self.facts(
+                (1, .accepted(Sample.acceptance(5))), (2, .ended(Seq(5), .ttlRanOut)),
+                (3, .accepted(Sample.acceptance(9))),
+                (4, .accepted(Sample.acceptance(5))), (5, .acknowledged(upTo: Seq(5)))),
+            view: Sample.view(acknowledged: 5), coverage: coverage(), target: nil, isKept: { _ in false })
+        #expect(story.messages.map(\.reason) == [.ttlRanOut, nil, .acknowledged])
+    }
+
     @Test func `Without a target all messages are told, each with its state`() {
         let story = DeviceStory(
             facts: Self.facts(
