@@ -14,7 +14,7 @@ internal import FerryWire
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Handshake`, `+Session` (devices' frames),
 /// `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk),
-/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Wake` (stubs).
+/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
     let environment: ShardEnvironment

@@ -243,6 +243,22 @@ struct TimelineTests {
         #expect(log.reports.all[0].kind == .full)
     }
 
+    @Test func `Room that the journal may need is not taken, and old facts go first`() async throws {
+        let log = TimelineFixture(.steppedFiles)
+        try log.open()
+        log.note(some, of: device)
+        log.kill()
+        log.options.reservedBytes = 1 << 60
+        try log.open()
+        log.clock.advance(.seconds(3_600))
+        log.note([.wentOffline], of: other)
+        let answer = try await log.ask(device)
+        #expect(answer.facts.isEmpty && answer.coverage.hasAgedOut && answer.coverage.factsLost > 0)
+        #expect(try log.names().isEmpty)
+        #expect(log.reports.all.map(\.kind) == [.full])
+        log.kill()
+    }
+
     @Test func `What waits for a slow disk is bounded; beyond, facts are lost and counted`() async throws {
         let log = TimelineFixture(.threadsMemory)
         log.options.pendingBytes = 1_000
