@@ -98,14 +98,25 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "keptSegments", 1...1_024, "full segments kept before the oldest goes to the tables",
             { $0.keptSegments = Int($1) }),
+        .integer(
+            "timelineHours", 1...8_760, "hours for which the timeline log tells what happened to a message",
+            { $0.timelineAge = .seconds(3_600 * $1) }),
+        .integer(
+            "timelineBytes", 1_048_576...1 << 44, "bytes of the timeline log; `off` keeps none",
+            { $0.timelineBytes = Int($1) }, off: { $0.timelineBytes = nil }),
     ]
 
     private static func integer(
         _ name: String, _ range: ClosedRange<Int64>, unit: String = "", _ meaning: String,
-        _ set: @escaping @Sendable (inout GatewayConfiguration, Int64) -> Void
+        _ set: @escaping @Sendable (inout GatewayConfiguration, Int64) -> Void,
+        off: (@Sendable (inout GatewayConfiguration) -> Void)? = nil
     ) -> ConfigurationKey {
-        let described = "\(unit)\(range.lowerBound)…\(range.upperBound)"
+        let described = "\(unit)\(range.lowerBound)…\(range.upperBound)\(off == nil ? "" : ", or \"off\"")"
         return ConfigurationKey(name: name, range: described, meaning: meaning) { value, configuration in
+            if let off, value == .text("off") {
+                off(&configuration)
+                return nil
+            }
             guard case .integer(let number) = value, range.contains(number) else {
                 return "\(name) must be a whole number, \(described)"
             }

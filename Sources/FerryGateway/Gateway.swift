@@ -15,6 +15,7 @@ package final class Gateway: Sendable {
     private let store: any MessageStore
     private let wake: any WakeChannel
     private let clock: GatewayClock
+    private let timeline: (any Timeline)?
     private let mailboxes: [Mailbox<ShardMessage>]
     private let threads: [OSThread]
     private let listeners: [Int32]
@@ -79,13 +80,16 @@ package final class Gateway: Sendable {
         self.mailboxes = mailboxes
         self.store = store
         self.wake = wake
+        let timeline = try Self.timeline(configuration, clock: clock)
+        self.timeline = timeline
         // Each shard sets aside address space for this many; a limit of "infinity" is a billion.
         let descriptors = max(64, ProcessSignals.raiseDescriptorLimit() - Self.descriptorReserve)
         let limit = min(configuration.connectionLimit ?? Self.usualConnectionLimit, descriptors)
         let environment = ShardEnvironment(
             configuration: configuration, clock: { clock.now }, wallClock: { clock.wall },
             epoch: recovery.epoch, store: store, wake: wake,
-            composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
+            timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
+            mailboxes: mailboxes,
             listeners: (deviceListener, httpListener), seed: nil, connectionLimit: limit,
             census: ConnectionCensus(limit: limit))
         try store.start(
@@ -155,7 +159,27 @@ package final class Gateway: Sendable {
         for thread in threads { thread.join() }
         for listener in listeners { Socket.close(listener) }
         wake.close()
+        timeline?.close()
         store.close()
+    }
+
+    /// A log in memory is smaller than one on disk may be.
+    private static let memoryTimelineBytes = 64 << 20
+
+    private static func timeline(_ configuration: GatewayConfiguration, clock: GatewayClock) throws -> (any Timeline)? {
+        guard let bytes = configuration.timelineBytes else { return nil }
+        var options = TimelineOptions(clock: { clock.now })
+        options.age = configuration.timelineAge
+        options.report = { EventLog.write(.error, "timeline", ["reason": $0.description]) }
+        switch configuration.store {
+        case .embedded(let folder):
+            options.bytes = bytes
+            options.reservedBytes = 4 * configuration.segmentBytes
+            return try EmbeddedTimeline(options, disk: FileDisk(folder: folder + "/timeline"))
+        case .memory:
+            options.bytes = min(bytes, memoryTimelineBytes)
+            return try EmbeddedTimeline(options, disk: MemoryDisk(remembersSyncs: false))
+        }
     }
 }
 

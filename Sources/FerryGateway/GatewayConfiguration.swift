@@ -39,6 +39,10 @@ package struct GatewayConfiguration: Sendable {
     package var drainDeadline = Duration.seconds(10)
     package var segmentBytes = 64 * 1024 * 1024
     package var keptSegments = 4
+    /// How long facts stay in the timeline log, where `timelineBytes` suffices.
+    package var timelineAge = Duration.seconds(24 * 3_600)
+    /// Of the timeline's files together; nil switches the log off.
+    package var timelineBytes: Int? = 2 << 30
     /// A file to note in what has been synced, for the crash campaign.
     package var witnessPath: String?
     /// Opens a damaged data folder with what can be read of it, in a new epoch.

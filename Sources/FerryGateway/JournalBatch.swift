@@ -62,6 +62,7 @@ enum DeviceWaiter {
     case admission(connection: UInt64)
     case push(PushOrder)
     case status(StatusGathering, CID)
+    case timeline(TimelineOrder)
     case tokenLoss(TokenClaim)
 }
 

@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -65,10 +66,11 @@ extension Shard {
             fill(origin, .success(isDraining ? .notReady("the gateway is stopping") : .ready))
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
-        case .pushSingle where isDraining, .userStatus where isDraining:
+        case .pushSingle where isDraining, .userStatus where isDraining, .timeline where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
+        case .timeline(let query): if let app { askTimeline(query, app, origin) }
         }
     }
 
@@ -167,6 +169,7 @@ extension Shard {
         switch order {
         case .push(let push): take(push)
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
+        case .timeline(let order): take(order)
         }
     }
 
@@ -251,7 +254,7 @@ extension Shard {
     mutating func accepted(
         _ message: AcceptedMessage, _ order: PushOrder, _ location: RecordLocation, absences: UInt32
     ) {
-        counters.accepted += 1
+        note(.accepted(Acceptance(message)), of: message.cid)
         let answer = RequestAnswer(
             content: order.key.content, taskID: message.taskID, wasOnline: message.wasOnline,
             acceptedAt: message.acceptedAt)
@@ -262,7 +265,6 @@ extension Shard {
         for waiter in requestWaiters.removeValue(forKey: order.key.key) ?? [] { self.answer(waiter, .success(receipt)) }
         guard let device = devices.index(of: message.cid) else { return }
         devices[device].pendingChanges -= 1
-        counters.keptMessages += 1
         atHand = [message]
         atHandCursor = 0
         // The device may have gone and come back while the record was on its way to the disk.
@@ -296,6 +298,7 @@ extension Shard {
                 result.map { .pushed(task: $0.taskID, cid: $0.cid, $0.wasOnline ? .online : .offline) })
         case .status(let origin, let statuses, let isComplete):
             collect(statuses, isComplete: isComplete, for: origin)
+        case .timeline(let origin, let result): fill(origin, result.map { .timeline($0) })
         case .revoked(let origin): revocationTaken(origin)
         }
     }

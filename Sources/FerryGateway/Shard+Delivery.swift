@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -26,6 +27,7 @@ extension Shard {
             switch entry {
             case .gap(let gap):
                 write(slot, .gap(GapFrame(gap)))
+                note(.gapSent(gap), device)
                 didSend(gap.upTo, device, slot)
             case .message(let message):
                 guard let content = contentAtHand(of: message, device) else {
@@ -33,6 +35,7 @@ extension Shard {
                     return
                 }
                 send(content, message, slot)
+                note(.sent(message.seq, connections[slot].sessionID, isOffLine: message.wasOffline), device)
                 didSend(message.seq, device, slot)
             }
         }
@@ -90,6 +93,7 @@ extension Shard {
             }
             if case .own(let message) = plan, !devices[device].machine.wantsStub(of: message) {
                 stubsInFlight -= 1
+                note(.stubWithdrawn(message.seq), device)
                 tell(device: device, .stubWithdrawn(message.seq))
                 return
             }

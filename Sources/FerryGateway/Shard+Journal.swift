@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -27,6 +28,7 @@ extension Shard {
             devices[device].isAckPending = false
             let cid = devices[device].record.cid
             append(.acknowledged(cid: cid, upTo: devices[device].machine.acknowledged), nil)
+            note(.acknowledged(upTo: devices[device].machine.acknowledged), device)
         }
         acknowledging.removeAll(keepingCapacity: true)
         if now >= deferredUntil {
@@ -108,6 +110,7 @@ extension Shard {
             devices[device].record.token = token
             markChanged(device, segment: segment)
             tokenChanged(device, from: old, to: token)
+            if old != token { note(.tokenChanged(hasToken: token != nil), device) }
             tell(device: device, .tokenChanged(hasToken: token != nil))
             if let slot = connection.flatMap({ connections.index(of: $0) }), connections[slot].device == device {
                 write(slot, .tokenSaved(TokenSavedFrame(environment: token?.environment)))
@@ -152,6 +155,7 @@ extension Shard {
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)
+        case .timeline(let order): answer(order, .failure(.busy(retryAfterSeconds: 5)))
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.
             EventLog.write(

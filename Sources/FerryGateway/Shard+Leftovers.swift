@@ -1,6 +1,7 @@
 internal import FerryCore
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 
 extension Shard {
@@ -11,12 +12,12 @@ extension Shard {
             ("reads", reads.count), ("deferredReads", deferredReads.count), ("stubsInFlight", stubsInFlight),
             ("deferred", deferred.count), ("requestWaiters", requestWaiters.count),
             ("statusQuestions", statusQuestions.count), ("revocations", revocations.count),
-            ("logged", loggedMessages - counters.keptMessages), ("handshakes", handshakes.count),
+            ("logged", loggedMessages - tally.kept), ("handshakes", handshakes.count),
             ("backends", backends.count), ("requestBytes", requestBytes),
         ]
     }
 
-    /// Messages in the logs of all devices: what `keptMessages` counts.
+    /// Messages in the logs of all devices: what `tally.kept` counts.
     private var loggedMessages: Int {
         (0..<devices.endIndex).reduce(0) { devices.isInUse($1) ? $0 + devices[$1].machine.log.count : $0 }
     }

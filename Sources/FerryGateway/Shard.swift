@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -13,7 +14,7 @@ internal import FerryWire
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Handshake`, `+Session` (devices' frames),
 /// `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk),
-/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Wake` (stubs).
+/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
     let environment: ShardEnvironment
@@ -82,6 +83,10 @@ struct Shard: ~Copyable {
     let parser: APIRequestParser
 
     var counters = ShardSnapshot()
+    /// Messages, counted from facts alone.
+    var tally = DeliveryCounters()
+    /// Facts of this tick, for the timeline.
+    var facts = FactWriter()
     var isDraining = false
     var isQuiet = false
     var drainEnds = Instant.distantFuture
@@ -150,6 +155,7 @@ struct Shard: ~Copyable {
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
         flushDirty()
+        handOverFacts()
         postMail()
     }
 
@@ -199,6 +205,7 @@ struct Shard: ~Copyable {
         case .order(let order): take(order)
         case .reply(let reply): deliver(reply)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
+        case .timelineRead(let order, let view, let machine, let outcome): tell(order, view, machine, outcome)
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             post(.reply(.revoked(origin)), to: origin.shard)
@@ -281,6 +288,7 @@ struct Shard: ~Copyable {
 
     func snapshot() -> ShardSnapshot {
         var snapshot = counters
+        snapshot.count(tally)
         snapshot.connections = connections.count
         snapshot.devices = devices.count
         snapshot.requestsEvictedEarly = requests.evictedEarly
@@ -304,6 +312,8 @@ struct ShardEnvironment: Sendable {
     let epoch: Epoch
     let store: any MessageStore
     let wake: any WakeChannel
+    /// nil when it is switched off.
+    let timeline: (any Timeline)?
     let composer: StubComposer
     let mailboxes: [Mailbox<ShardMessage>]
     /// nil where connections are handed in.

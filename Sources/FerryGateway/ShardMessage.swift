@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -25,6 +26,8 @@ enum ShardMessage: Sendable {
     case tokenGivenUp(TokenClaim)
     /// Another device has claimed the token: to the owner of the one that had it, `holder`.
     case tokenLost(TokenClaim, holder: CID)
+    /// The log has answered for a device of this shard, which was so when it was asked.
+    case timelineRead(TimelineOrder, DeviceView, DeviceStateMachine, TimelineOutcome)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain
@@ -60,6 +63,7 @@ enum APIOrder: Sendable {
     case push(PushOrder)
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
+    case timeline(TimelineOrder)
 }
 
 /// An object, since it travels between shards and waits for the disk, and one reference is cheaper to pass on than all that
@@ -84,6 +88,8 @@ enum ShardReply: Sendable {
     /// Devices that are not registered with the app are left out.
     /// The shard takes the token no more.
     case revoked(APIOrigin)
+    /// One JSON object.
+    case timeline(APIOrigin, Result<[UInt8], APIError>)
     case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)], isComplete: Bool)
 }
 

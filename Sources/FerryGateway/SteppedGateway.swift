@@ -17,8 +17,8 @@ package final class SteppedGateway {
 
     /// Starts `store`, whose recovery must not have been taken. `clock` is asked once a turn.
     package init(
-        _ configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel, seed: UInt64,
-        clock: @escaping @Sendable () -> Instant
+        _ configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel,
+        timeline: (any Timeline)? = nil, seed: UInt64, clock: @escaping @Sendable () -> Instant
     ) throws {
         let recovery = store.takeRecovery()
         let shards = max(1, configuration.shards)
@@ -27,9 +27,10 @@ package final class SteppedGateway {
         let limit = configuration.connectionLimit ?? 1_024
         census = ConnectionCensus(limit: limit)
         let environment = ShardEnvironment(
-            configuration: configuration, clock: clock, wallClock: clock, epoch: recovery.epoch, store: store,
-            wake: wake,
-            composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
+            configuration: configuration, clock: clock, wallClock: clock, epoch: recovery.epoch,
+            store: store, wake: wake,
+            timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
+            mailboxes: mailboxes,
             listeners: nil, seed: seed, connectionLimit: limit, census: census)
         try store.start(sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
         let parts = ShardRecovery.divide(recovery, among: shards)

@@ -186,7 +186,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         var index = 0
         while index < log.count {
             if log[index].isLiveOnly {
-                endLiveOnly(log.remove(at: index), actions: &actions)
+                endLiveOnly(log.remove(at: index), .liveSessionEnded, actions: &actions)
             } else {
                 index += 1
             }
@@ -234,7 +234,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         var index = firstDroppable
         while index < log.count {
             if !log[index].isLiveOnly && log[index].expiresAt <= now {
-                drop(at: index, .expired, actions: &actions)
+                drop(at: index, .ttlRanOut, actions: &actions)
             } else {
                 index += 1
             }

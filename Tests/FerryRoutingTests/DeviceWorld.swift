@@ -84,9 +84,9 @@ struct DeviceWorld: Hashable {
     /// The messages that ended in this step, each once, in the state that the model says.
     private func checkEnds(before: DeviceModel, actions: [DeviceAction]) throws(Violation) {
         var ended: [Seq: DeliveryState] = [:]
-        for case .end(let message, let state) in actions {
+        for case .end(let message, let reason) in actions {
             try Violation.unless(ended[message.seq] == nil, "message \(message.seq) ended twice in one step")
-            ended[message.seq] = state
+            ended[message.seq] = reason.state
         }
         for (index, message) in model.messages.enumerated() {
             let wasKept = index >= before.messages.count || before.messages[index].isKept

@@ -7,6 +7,8 @@ package struct APIRoute: Hashable, Sendable {
         case pushSingle
         /// Comma-separated, as it stands in the path.
         case userStatus(cids: String)
+        /// The device as it stands in the path, and the query of the URL.
+        case timeline(cid: String, query: String)
         case health
         case ready
     }
@@ -23,7 +25,7 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .userStatus: true
+        case .pushSingle, .userStatus, .timeline: true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -36,7 +38,7 @@ package enum APIRouter {
     package static func match(_ request: HTTPRequest) -> Result<APIRoute, APIError> {
         let path = request.segments
         let count = path.count > 1 && path.last == "" ? path.count - 1 : path.count
-        guard let (route, methods) = find(path, count) else {
+        guard let (route, methods) = find(path, count, query: request.query) else {
             return .failure(.notFound("/" + request.segments.joined(separator: "/")))
         }
         guard methods.contains(request.method) else {
@@ -65,10 +67,14 @@ package enum APIRouter {
     }
 
     /// Compared in place, since this is done for every message: the first `count` segments are the path.
-    private static func find(_ path: [String], _ count: Int) -> (APIRoute, Methods)? {
+    private static func find(_ path: [String], _ count: Int, query: String) -> (APIRoute, Methods)? {
         if count == 1 {
             if path[0] == "healthz" { return (APIRoute(call: .health, appID: nil), .getOrHead) }
             if path[0] == "readyz" { return (APIRoute(call: .ready, appID: nil), .getOrHead) }
+        }
+        // Our own calls, beside those of GeTui's API.
+        if count == 5, path[0] == "v1", !path[1].isEmpty, path[2] == "devices", path[4] == "timeline" {
+            return (APIRoute(call: .timeline(cid: path[3], query: query), appID: path[1]), .one(.get))
         }
         guard count >= 3, path[0] == "v2", !path[1].isEmpty else { return nil }
         let found: (APIRoute.Call, HTTPMethod)? =
