@@ -99,6 +99,7 @@ extension Shard {
         connections[slot].window = window
         counters.sessions += 1
         arm(connection: slot, at: connections[slot].session.deadline)
+        if devices[device].machine.isGraceOver(now: now) { devices[device].absences &+= 1 }
         tell(
             device: device,
             .attached(

@@ -226,6 +226,31 @@ struct AttachRaces {
         try world.checkEnd(kept: 1)
     }
 
+    /// The shard stood still, or its timer was late, and the login was read before the end of the grace was noticed: the device
+    /// was away for longer than the grace, and its messages went out as if it had not been.
+    @Test(arguments: [true, false])
+    func `A device that comes after the grace to a gateway that stood still gets what came meanwhile marked offLine`(
+        isSynced: Bool
+    ) throws {
+        let world = try RaceWorld()
+        let device = try RaceDevice(world)
+        let backend = try RaceBackend(world)
+        let lost = try device.attach()
+        lost.close()
+        world.turn()
+        let line = try device.greet()
+        backend.post("a", to: device)
+        world.turn()
+        if isSynced { world.settle() }
+        world.pass(RaceWorld.grace * 3)
+        line.login()
+        world.settle()
+        #expect(line.takeWelcome() != nil)
+        #expect(line.stream() == [.push("a", true)])
+        #expect(world.wake.count == 0)
+        try world.checkEnd(kept: 1)
+    }
+
     // MARK: - Memory
 
     @Test(arguments: [true, false])
