@@ -17,6 +17,8 @@ struct BenchSettings {
         case idle
         /// As `offline`; then all come, collect what was kept, and go.
         case flush
+        /// Devices that have not acknowledged what they got, and lose their gateway; when there is one again, all come at once.
+        case reconnect
     }
 
     /// When a device acknowledges.
@@ -37,7 +39,7 @@ struct BenchSettings {
     let appKey: String
     let masterSecret: String
     let devices: Int
-    /// In all; to each device in the modes `offline` and `flush`. nil: until the time is over.
+    /// In all; to each device in the modes `offline`, `flush` and `reconnect`. nil: until the time is over.
     let messages: Int?
     let seconds: Int
     let warmUpSeconds: Int
@@ -79,13 +81,14 @@ struct BenchSettings {
 
         devices = try Self.number(arguments, "--devices", 1...10_000_000) ?? 1_000
         let isPassing = mode == .offline || mode == .flush
+        let isToEach = isPassing || mode == .reconnect
         let messages = try Self.number(arguments, "--messages", 1...1_000_000_000)
-        self.messages = isPassing ? messages ?? 10 : messages
+        self.messages = isPassing ? messages ?? 10 : mode == .reconnect ? messages ?? 2 : messages
         seconds = try Self.number(arguments, "--seconds", 1...86_400) ?? 5
         guard messages == nil || !arguments.has("--seconds") else {
             throw BenchFailure(sentence: "give --messages or --seconds, not both")
         }
-        guard !isPassing || !arguments.has("--seconds") else {
+        guard !isToEach || !arguments.has("--seconds") else {
             throw BenchFailure(sentence: "--mode \(mode.rawValue) takes --messages (to each device), not --seconds")
         }
         warmUpSeconds = try Self.number(arguments, "--warm-up", 0...3_600) ?? 1
