@@ -19,14 +19,14 @@ import traceback
 import net
 from net import Path
 from parts import Failure
-from scenarios import SCENARIOS, Scene
+from scenarios import SCENARIOS, WITH_OURS, Scene
 
-AT_ONCE = 6
+AT_ONCE = 8
 
 
-def play(scenario, binary: str, home: pathlib.Path, paths: list[Path]) -> str:
+def play(scenario, binary: str, home: pathlib.Path, paths: list[Path], is_ours: bool) -> str:
     """Empty when all was well, else what was not."""
-    scene = Scene(binary, home, paths)
+    scene = Scene(binary, home, paths, is_ours)
     began = time.monotonic()
     problem = ""
     try:
@@ -42,7 +42,8 @@ def play(scenario, binary: str, home: pathlib.Path, paths: list[Path]) -> str:
             lines = log.read_text(errors="replace").splitlines()[-8:]
             problem += "".join(f"\n  {log.name}: {line}" for line in lines if line and not line.startswith(" "))
     seconds = time.monotonic() - began
-    print(f"{'FAILED' if problem else 'ok'} after {seconds:.1f} s: {scenario.__doc__.strip()}", flush=True)
+    who = " (our client)" if is_ours else ""
+    print(f"{'FAILED' if problem else 'ok'} after {seconds:.1f} s: {scenario.__doc__.strip()}{who}", flush=True)
     return problem
 
 
@@ -53,7 +54,9 @@ def main() -> int:
     if not pathlib.Path(binary).exists():
         sys.exit(f"half_open.py: there is no {sys.argv[1]}; build it first")
     net.enter(pathlib.Path(__file__).resolve(), sys.argv[1:])
-    wanted = [(s, count) for s, count in SCENARIOS if not sys.argv[2:] or s.__name__ in sys.argv[2:]]
+    wanted = [(s, count, False) for s, count in SCENARIOS]
+    wanted += [(s, count, True) for s, count in SCENARIOS if s in WITH_OURS]
+    wanted = [play for play in wanted if not sys.argv[2:] or play[0].__name__ in sys.argv[2:]]
     if not wanted:
         sys.exit("half_open.py: no such scenario; there are " + ", ".join(s.__name__ for s, _ in SCENARIOS))
     began = time.monotonic()
@@ -62,13 +65,13 @@ def main() -> int:
             concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         plays = []
         number = 0
-        for scenario, count in wanted:
-            home = pathlib.Path(folder) / scenario.__name__
+        for scenario, count, is_ours in wanted:
+            home = pathlib.Path(folder) / f"{len(plays)}-{scenario.__name__}"
             home.mkdir()
             paths = [Path(number + index + 1) for index in range(count)]
             number += count
-            plays.append(pool.submit(play, scenario, binary, home, paths))
-        for (scenario, _), done in zip(wanted, plays):
+            plays.append(pool.submit(play, scenario, binary, home, paths, is_ours))
+        for (scenario, _, _), done in zip(wanted, plays):
             if problem := done.result():
                 problems.append(f"{scenario.__name__}: {problem}")
     for problem in problems:

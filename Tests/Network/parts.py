@@ -59,7 +59,7 @@ class Gateway:
     """A gateway of a scenario's own, its API and its outbox."""
 
     def __init__(self, binary: str, home: pathlib.Path, **settings: int) -> None:
-        self.home = home
+        self.binary, self.home = binary, home
         config = home / "config.json"
         config.write_text(json.dumps({**SETTINGS, **settings}))
         self._log = open(home / "gateway.log", "wb")
@@ -74,6 +74,7 @@ class Gateway:
         ready = json.loads(line)
         self.device_port = int(ready["device"].rpartition(":")[2])
         self._http = ready["http"]
+        self._thread = threading.local()
         self.app = json.loads((home / "data.apps.json").read_text())[0]
         stamp = str(int(time.time() * 1000))
         sign = hashlib.sha256((self.app["appKey"] + stamp + self.app["masterSecret"]).encode()).hexdigest()
@@ -81,16 +82,22 @@ class Gateway:
             "data"]["token"]
 
     def _call(self, method: str, path: str, body: Optional[dict[str, Any]] = None) -> dict[str, Any]:
-        connection = http.client.HTTPConnection(self._http, timeout=PATIENCE)
+        if not hasattr(self._thread, "connection"):
+            self._thread.connection = http.client.HTTPConnection(self._http, timeout=PATIENCE)
         headers = {"Content-Type": "application/json"}
         if path != "auth":
             headers["token"] = self._token
-        try:
-            connection.request(
-                method, f"/v2/{self.app['appId']}/{path}", json.dumps(body) if body else None, headers)
-            return json.loads(connection.getresponse().read())
-        finally:
-            connection.close()
+        # Once more over a new connection if this one was idle for too long; a push has its request id.
+        for attempt in (1, 2):
+            try:
+                self._thread.connection.request(
+                    method, f"/v2/{self.app['appId']}/{path}", json.dumps(body) if body else None, headers)
+                return json.loads(self._thread.connection.getresponse().read())
+            except (http.client.HTTPException, ConnectionError):
+                self._thread.connection.close()
+                if attempt == 2:
+                    raise
+        raise AssertionError
 
     def push(self, cid: str, payload: str) -> str:
         """`online` or `offline`, as the device was at acceptance."""
@@ -125,17 +132,19 @@ class Gateway:
 
 
 class Device:
-    """A device's process, and all that its app was handed."""
+    """A device's process, and all that its app was handed: the example in Python, or our own client as `ferry listen`."""
 
-    def __init__(self, gateway: Gateway, path: Path, name: str, *options: str, **times: float) -> None:
+    def __init__(
+        self, gateway: Gateway, path: Path, name: str, *options: str, is_ours: bool = False, **times: float
+    ) -> None:
         self.state = gateway.home / f"{name}.json"
         sets = [f"--set={key}={value}" for key, value in times.items()]
+        program = [gateway.binary, "listen"] if is_ours else [sys.executable, "-B", str(HERE / "subject.py"), *sets]
         self._errors = open(gateway.home / f"{name}.log", "wb")
         self.process = subprocess.Popen(
             path.command(
-                sys.executable, "-B", str(HERE / "subject.py"), *sets, "--server",
-                f"{path.gateway_address}:{gateway.device_port}", "--app", gateway.app["appId"], "--state",
-                str(self.state), "--device-token", "ab" * 32, "--environment", "sandbox", *options),
+                *program, "--server", f"{path.gateway_address}:{gateway.device_port}", "--app", gateway.app["appId"],
+                "--state", str(self.state), "--device-token", "ab" * 32, "--environment", "sandbox", *options),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, text=True,
             env={**os.environ, "FERRY_APP_SECRET": gateway.app["appSecret"]})
         self._seen: list[dict[str, Any]] = []

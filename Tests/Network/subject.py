@@ -22,7 +22,9 @@ class Trickle(device.Link):
 
     def __init__(self, sock: socket.socket, wake: socket.socket) -> None:
         super().__init__(sock, wake)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
+        # A full receive buffer makes the kernel drop whole segments, acknowledgements with them, and hold up what is sent.
+        if not self.talks:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
         self._began = time.monotonic()
 
     def receive(self, until: float) -> None:
