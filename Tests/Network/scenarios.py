@@ -14,6 +14,10 @@ from parts import (
     ACK_DEADLINE, GRACE, KEEP_ALIVE, PATIENCE, PROGRESS_DEADLINE, SLACK, Device, Failure, Gateway, expect, until)
 
 
+# Nothing else would notice in time.
+ACK_DEADLINE_ONLY = {"progressDeadlineMs": 60_000, "keepAliveDefaultSeconds": 60}
+
+
 class Scene:
     """One scenario's gateway, paths and devices; all end with it."""
 
@@ -62,7 +66,7 @@ def vanishes_idle(scene: Scene) -> None:
 
 def vanishes_with_messages_in_flight(scene: Scene) -> None:
     """Messages sent to a device that has vanished are noticed by the ack deadline, kept, and come once, marked offLine."""
-    gateway, device = scene.gateway(), scene.device()
+    gateway, device = scene.gateway(**(ACK_DEADLINE_ONLY | {"keepAliveDefaultSeconds": 6})), scene.device()
     cid = device.online()
     gateway.push(cid, "before")
     device.has([("before", False)])
@@ -86,7 +90,7 @@ def vanishes_with_messages_in_flight(scene: Scene) -> None:
 
 def never_noticed_that_it_was_away(scene: Scene) -> None:
     """A device that is cut off and back before it notices gets all once, although its old connection is a ghost's by then."""
-    gateway, device = scene.gateway(keepAliveDefaultSeconds=60), scene.device()
+    gateway, device = scene.gateway(**ACK_DEADLINE_ONLY), scene.device()
     cid = device.online()
     scene.path().cut()
     began = time.monotonic()
@@ -150,7 +154,7 @@ def returns_by_another_way(scene: Scene) -> None:
 
 def is_stopped_with_a_full_window(scene: Scene) -> None:
     """A stopped process, whose kernel goes on acknowledging, is noticed all the same; every message comes once, in order."""
-    gateway, device = scene.gateway(stubCooldownMs=60_000), scene.device()
+    gateway, device = scene.gateway(**ACK_DEADLINE_ONLY, stubCooldownMs=60_000), scene.device()
     cid = device.online()
     device.signal(signal.SIGSTOP)
     texts = [f"message {number}" for number in range(100)]
@@ -222,8 +226,8 @@ def never_acknowledges(scene: Scene) -> None:
     gateway.stubs(0)
 
 
-def trickles(scene: Scene, habit: str, least: float) -> None:
-    gateway = scene.gateway(keepAliveDefaultSeconds=60, stubCooldownMs=60_000)
+def trickles(scene: Scene, habit: str, least: float, **settings: int) -> None:
+    gateway = scene.gateway(stubCooldownMs=60_000, **settings)
     slow = scene.device("slow", f"--{habit}", PONG_SECONDS=60)
     cid = slow.online()
     other = scene.device("other", "--device-token", "cd" * 32, path=1)
@@ -251,12 +255,12 @@ def trickles(scene: Scene, habit: str, least: float) -> None:
 
 def trickles_in_silence(scene: Scene) -> None:
     """A device that reads a byte a second and says nothing is closed at the ack deadline; its neighbours notice nothing."""
-    trickles(scene, "trickle", ACK_DEADLINE + GRACE)
+    trickles(scene, "trickle", ACK_DEADLINE + GRACE, **ACK_DEADLINE_ONLY)
 
 
 def trickles_and_talks(scene: Scene) -> None:
     """A device that reads a byte a second and pings is closed at the progress deadline; its neighbours notice nothing."""
-    trickles(scene, "trickle-and-talk", PROGRESS_DEADLINE + GRACE)
+    trickles(scene, "trickle-and-talk", PROGRESS_DEADLINE + GRACE, keepAliveDefaultSeconds=60)
 
 
 def is_killed_and_started(scene: Scene) -> None:
