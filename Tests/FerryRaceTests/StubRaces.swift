@@ -250,6 +250,34 @@ struct StubRaces {
         try world.checkEnd(kept: 0)
     }
 
+    // MARK: - The push token
+
+    @Test(arguments: [1, 2])
+    func `A token that another device names while the stub of its former holder is not due yet wakes nobody for that`(
+        shards: Int
+    ) throws {
+        let world = try RaceWorld(shards: shards)
+        let former = try RaceDevice(world)
+        let later = try RaceDevice(world, number: 2)
+        let backend = try RaceBackend(world)
+        let formerLine = try former.attach()
+        let laterLine = try later.attach()
+        backend.post("a", to: former)
+        world.settle()
+        #expect(formerLine.stream() == [.push("a", false)])
+        let token = try #require(former.token)
+        laterLine.send(.deviceToken(DeviceTokenFrame(change: .set(token))))
+        world.settle()
+        formerLine.send(.bye)
+        world.settle()
+        #expect(world.wake.count == 0)
+        backend.post("b", to: later)
+        laterLine.send(.bye)
+        world.settle()
+        #expect(world.wake.stubs.map(\.token) == [token.bytes], "one, for the device that holds it now")
+        try world.checkEnd(kept: 2)
+    }
+
     // MARK: - The power
 
     @Test(arguments: [true, false])
