@@ -89,6 +89,12 @@ let package = Package(
                 "FerryCore", "FerryWire", "FerryRouting", "FerrySession", "FerryAPI", "FerryGateway",
             ]),
         .testTarget(name: "FerrySimulationTests", dependencies: ["ferry", "FerryIO", "FerrySimulation"]),
+        .testTarget(
+            name: "FerryRaceTests",
+            dependencies: [
+                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPNS", "FerryStore",
+                "FerryClientCore", "FerryGateway",
+            ]),
         .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),
     ],
     cxxLanguageStandard: .cxx20

@@ -102,6 +102,7 @@ extension Shard {
         counters.sessions += 1
         note(.attached(attachment(slot, lastSeq: lastSeq, continues: continues)), device)
         arm(connection: slot, at: connections[slot].session.deadline)
+        if devices[device].machine.isGraceOver(now: now) { devices[device].absences &+= 1 }
         tell(
             device: device,
             .attached(

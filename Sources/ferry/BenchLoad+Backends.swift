@@ -33,7 +33,7 @@ struct BenchBackend {
 extension BenchLoad {
     mutating func openBackends(token: String) throws(BenchFailure) {
         template = BenchTemplate(settings, token: token)
-        for index in 0..<settings.backends {
+        for index in backends.count..<settings.backends {
             do throws(SystemError) {
                 let descriptor = try Socket.connect(to: settings.http)
                 try poller.add(descriptor, .readable, token: Self.backendBit | UInt64(index))
@@ -42,6 +42,13 @@ extension BenchLoad {
                 throw BenchFailure(sentence: error.description)
             }
         }
+    }
+
+    /// All have their answers.
+    mutating func closeBackends() {
+        for backend in backends where !backend.isGone { Socket.close(backend.descriptor) }
+        backends = []
+        nextBackend = 0
     }
 
     func dueTime(_ number: UInt64, _ start: UInt64) -> UInt64 {

@@ -56,6 +56,11 @@ struct DeviceModel: Hashable {
         switch event {
         case .messageSynced(let message): accept(message, policy: policy)
         case .attached(let session, let lastSeq, let messages, let bytes, let continues):
+            if case .grace(let until) = presence, until <= now {
+                for index in self.messages.indices where self.messages[index].isKept {
+                    self.messages[index].wasOffline = true
+                }
+            }
             if let lastSeq { acknowledge(lastSeq) }
             if !continues { ackBound = acknowledged }
             isInBackground = false

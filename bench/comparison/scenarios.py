@@ -6,10 +6,13 @@ is not here yet is listed as not measured.
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from comparison.systems import Ferry, Server
+from comparison import machine
+from comparison.systems import Ferry, Server, stop
 
 
 @dataclass
@@ -94,6 +97,18 @@ def restart(server: Server, options: list[object]) -> dict:
     return {**server.start_again(), "othersShare": filled["othersShare"]}
 
 
+def reconnect(server: Server, options: list[object]) -> dict:
+    """bench/restart has gateways of its own, on ports that stay; it fails when anything was lost or came twice."""
+    before = machine.processor_seconds(server.process.pid)
+    done = subprocess.run([machine.ROOT / "bench" / "restart", *map(str, options), "--ferry",
+                           server.executables["ferry"]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        stop(f"bench/restart ended with status {done.returncode}:\n{done.stderr[-2000:]}")
+    after = machine.processor_seconds(server.process.pid)
+    others = (after[0] - before[0]) - (after[1] - before[1])
+    return {**json.loads(done.stdout), "othersShare": max(0.0, others) / max(1e-9, after[2] - before[2])}
+
+
 def scenarios(quick: bool, most_sockets: int) -> list[Scenario]:
     devices = 1_000 if quick else 10_000
     offline = 5_000 if quick else 100_000
@@ -170,6 +185,14 @@ def scenarios(quick: bool, most_sockets: int) -> list[Scenario]:
             [Figure("seconds", "seconds to ready", lambda r: r["secondsToReady"], 2),
              Figure("memory", "resident MB when ready", lambda r: r["rssAnonBytes"] / 1e6), OTHERS],
             rounds=1, measure=restart),
+        Scenario(
+            "reconnect", f"Restart with {devices:,} devices that all come back in the same moment",
+            ["--devices", devices], peers("ferry"),
+            [Figure("ready", "seconds to ready", lambda r: r["startSeconds"], 2),
+             Figure("attached", "seconds from ready until all are attached", lambda r: r["attachedSeconds"], 2),
+             Figure("cpu", "server CPU-s for that", lambda r: r["attachedCpuSeconds"], 2),
+             Figure("memory", "peak resident MB", lambda r: r["peakBytes"] / 1e6), OTHERS],
+            rounds=1, measure=reconnect),
     ]
 
 
