@@ -31,7 +31,8 @@ enum BenchCommand {
             CommandOption(
                 "--master-secret", "SECRET", help: "the app's for backends", environment: "FERRY_MASTER_SECRET"),
             CommandOption("--devices", "N", help: "how many devices; default 1000"),
-            CommandOption("--messages", "M", help: "in all; with offline and flush to each device, default 10; reconnect 2"),
+            CommandOption(
+                "--messages", "M", help: "in all; with offline and flush to each device, default 10; reconnect 2"),
             CommandOption(
                 "--crowded", "N", help: "backlog: devices with a backlog of --messages (default 10000); default 20"),
             CommandOption("--seconds", "S", help: "online: how long to push, default 5; idle: how long to hold"),
