@@ -11,6 +11,8 @@ struct ByteBuffer: BitwiseCopyable {
 
     var count: Int { Int(end - start) }
     var isEmpty: Bool { start == end }
+    /// Memory that it takes now.
+    var heldBytes: Int { base == nil ? 0 : Int(capacity) }
 
     var bytes: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: base.map { $0 + Int(start) }, count: count)

@@ -18,8 +18,6 @@ package final class Gateway: Sendable {
     private let threads: [OSThread]
     private let listeners: [Int32]
 
-    /// Descriptors that connections leave to files, the store and the poller.
-    private static let descriptorReserve = 512
     /// Connections at most where the configuration does not say.
     private static let usualConnectionLimit = 1 << 20
 
@@ -32,6 +30,8 @@ package final class Gateway: Sendable {
         var options = StoreOptions(folder: "", clock: { clock.now })
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
+        options.diskReserveBytes = configuration.usedDiskReserve
+        options.tableFiles = DescriptorPlan(configuration).tableFiles
         options.requestWindow = configuration.requestWindow
         options.salvage = configuration.acceptsLoss
         options.witness = configuration.witnessPath
@@ -78,13 +78,16 @@ package final class Gateway: Sendable {
         self.store = store
         self.wake = wake
         // Each shard sets aside address space for this many; a limit of "infinity" is a billion.
-        let descriptors = max(64, ProcessSignals.raiseDescriptorLimit() - Self.descriptorReserve)
-        let limit = min(configuration.connectionLimit ?? Self.usualConnectionLimit, descriptors)
+        let limit = min(
+            configuration.connectionLimit ?? Self.usualConnectionLimit, DescriptorPlan(configuration).connections)
         let environment = ShardEnvironment(
             configuration: configuration, clock: { clock.now }, epoch: recovery.epoch, store: store, wake: wake,
             composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
             listeners: (deviceListener, httpListener), seed: nil, connectionLimit: limit,
-            census: ConnectionCensus(limit: limit))
+            census: ConnectionCensus(limit: limit),
+            memoryBudget: Budget(
+                key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: MachineMemory.bytes())),
+            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes))
         try store.start(
             sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
         let parts = ShardRecovery.divide(recovery, among: shards)

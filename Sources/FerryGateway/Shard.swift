@@ -29,6 +29,16 @@ struct Shard: ~Copyable {
     var backends: [Int: BackendConnection] = [:]
     /// Bytes of unfinished requests, over all `backends`.
     var requestBytes = 0
+    /// Memory of all connections' buffers.
+    var bufferBytes = 0
+    /// Memory of pushes that wait for their device's record, or for the first try with their request id.
+    var waitingBytes = 0
+    /// What of `environment.storeBudget` this shard holds.
+    var storeBytes = 0
+    /// The estimate that `environment.memoryBudget` has of this shard.
+    var reportedMemory = 0
+    /// The store says that the disk is nearly full.
+    var isDiskShort = false
 
     // What waits for the store.
     var journal = JournalBatch()
@@ -108,7 +118,7 @@ struct Shard: ~Copyable {
         connections = ConnectionSlab(capacity: environment.connectionLimit)
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
-            byteBudget: environment.configuration.requestBytes / environment.configuration.shards)
+            byteBudget: environment.requestBytes / environment.configuration.shards)
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
@@ -148,6 +158,7 @@ struct Shard: ~Copyable {
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
         flushDirty()
+        reportMemory()
         postMail()
     }
 
@@ -282,6 +293,8 @@ struct Shard: ~Copyable {
         snapshot.connections = connections.count
         snapshot.devices = devices.count
         snapshot.requestsEvictedEarly = requests.evictedEarly
+        snapshot.memoryBytes = memoryEstimate
+        snapshot.storeBytes = storeBytes
         return snapshot
     }
 }
@@ -309,9 +322,14 @@ struct ShardEnvironment: Sendable {
     /// Of the whole gateway.
     let connectionLimit: Int
     let census: ConnectionCensus
+    let memoryBudget: Budget
+    let storeBudget: Budget
     let quietShards = QuietShards()
 
     var shards: Int { mailboxes.count }
+
+    /// Request ids may have a part of the memory only: they stay for a day, and must not keep pushes out for so long.
+    var requestBytes: Int { min(configuration.requestBytes, memoryBudget.cap.value / 4) }
 
     var httpLimits: HTTPLimits {
         var limits = HTTPLimits()

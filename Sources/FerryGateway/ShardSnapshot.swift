@@ -12,6 +12,12 @@ package struct ShardSnapshot: Sendable, Equatable {
     package var ended = [UInt64](repeating: 0, count: DeliveryState.allCases.count)
     package var stubsRequested: UInt64 = 0
     package var requestsEvictedEarly: UInt64 = 0
+    /// The gateway's estimate of its memory that grows with load; `memoryBytes` bounds it.
+    package var memoryBytes = 0
+    /// Payload bytes of kept messages and of those on their way to the disk; `storeBytes` bounds it.
+    package var storeBytes = 0
+    /// Pushes that were refused, indexed by `Shortage.rawValue`.
+    package var refused = [UInt64](repeating: 0, count: Shortage.allCases.count)
 
     package init() {}
 
@@ -25,6 +31,9 @@ package struct ShardSnapshot: Sendable, Equatable {
         for index in sum.ended.indices { sum.ended[index] += right.ended[index] }
         sum.stubsRequested += right.stubsRequested
         sum.requestsEvictedEarly += right.requestsEvictedEarly
+        sum.memoryBytes += right.memoryBytes
+        sum.storeBytes += right.storeBytes
+        for index in sum.refused.indices { sum.refused[index] += right.refused[index] }
         return sum
     }
 }

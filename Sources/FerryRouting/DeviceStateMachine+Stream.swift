@@ -98,7 +98,8 @@ extension DeviceStateMachine {
     }
 
     mutating func enforceCap(_ policy: Policy, actions: inout [DeviceAction]) {
-        while log.count > max(1, policy.messageCap) || (log.bytes > policy.byteCap && log.count > 1) {
+        guard policy.capPolicy == .dropOldest else { return }
+        while log.count > policy.messageCap.value || (log.bytes > policy.byteCap.value && log.count > 1) {
             let oldestUnsent = firstDroppable
             // The newest stays: what was just accepted is not what the cap is there to drop.
             guard oldestUnsent < log.count - 1 else { return }

@@ -61,7 +61,7 @@ struct Scenario {
         neverAcknowledging = dice.pick([0, 0, 200]) ?? 0
         if dice.chance(250) {
             hasCap = true
-            delivery.messageCap = dice.within(2...12)
+            delivery.messageCap = Cap(dice.within(2...12))
         }
         delivery.reattachGrace = .milliseconds(dice.pick([200, 1_500, 5_000]) ?? 5_000)
         delivery.stubCooldown = .milliseconds(dice.pick([300, 5_000]) ?? 5_000)

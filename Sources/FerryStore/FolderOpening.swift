@@ -19,7 +19,8 @@ struct FolderOpening {
     static func files(_ options: StoreOptions) throws(StoreFailure) -> (Opened, Recovery) {
         let disk = try witnessed(FileDisk(folder: options.folder), options.witness)
         return try FolderOpening(options: options, disk: disk).run { () throws(StoreFailure) in
-            try RocksTables(folder: "\(options.folder)/tables", cacheBytes: options.cacheBytes)
+            try RocksTables(
+                folder: "\(options.folder)/tables", cacheBytes: options.cacheBytes, openFiles: options.tableFiles)
         }
     }
 

@@ -15,6 +15,7 @@ struct JournalWorker {
     private var journal: Journal
     /// Of what is synced.
     private var highest: [Seq]
+    private var room: DiskRoom
     private let options: StoreOptions
     private let files: SegmentFiles
     private let inbox: Mailbox<JournalItem>
@@ -44,11 +45,13 @@ struct JournalWorker {
     }
 
     init(
-        journal: Journal, highest: [Seq], options: StoreOptions, files: SegmentFiles, inbox: Mailbox<JournalItem>,
-        tables: Mailbox<TablesItem>, sinks: [@Sendable ([StoreEvent]) -> Void], closing: ClosingFlag
+        journal: Journal, highest: [Seq], room: DiskRoom, options: StoreOptions, files: SegmentFiles,
+        inbox: Mailbox<JournalItem>, tables: Mailbox<TablesItem>, sinks: [@Sendable ([StoreEvent]) -> Void],
+        closing: ClosingFlag
     ) {
         self.journal = journal
         self.highest = highest
+        self.room = room
         self.options = options
         self.files = files
         self.inbox = inbox
@@ -75,7 +78,7 @@ struct JournalWorker {
             switch step() {
             case .idle:
                 pause = Self.firstPause
-                _ = poller.wait(milliseconds: -1)
+                _ = poller.wait(milliseconds: room.isShort ? DiskRoom.pause : -1)
             case .stuck:
                 // Whoever closes gets no answer for what the disk does not decide.
                 if closing.isSet { return }
@@ -92,6 +95,9 @@ struct JournalWorker {
 
     /// Does what there is to do, without waiting for anything but the disk.
     mutating func step() -> Progress {
+        if room.look() {
+            for sink in sinks { sink([.roomChanged(isShort: room.isShort)]) }
+        }
         inbox.drain(into: &incoming)
         if queue.isEmpty { swap(&queue, &incoming) } else { queue.append(contentsOf: incoming) }
         incoming.removeAll(keepingCapacity: true)

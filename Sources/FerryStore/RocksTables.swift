@@ -16,9 +16,9 @@ final class RocksTables: Tables {
     private let handles: Handles
 
     /// Opens the tables in `folder`, or makes them.
-    init(folder: String, cacheBytes: Int) throws(StoreFailure) {
+    init(folder: String, cacheBytes: Int, openFiles: Int) throws(StoreFailure) {
         let cache = rocksdb_cache_create_lru(cacheBytes)
-        let options = Self.options(cache: cache)
+        let options = Self.options(cache: cache, openFiles: openFiles)
         var error: UnsafeMutablePointer<CChar>?
         let database = rocksdb_open(options, folder, &error)
         guard let database, let options, let cache, let read = rocksdb_readoptions_create(),
@@ -45,7 +45,7 @@ final class RocksTables: Tables {
 
     /// The settings that were measured to matter: memtables that fit the processor's cache and are merged before they
     /// are written, bounded files and logs, filters for the point reads.
-    private static func options(cache: OpaquePointer?) -> OpaquePointer? {
+    private static func options(cache: OpaquePointer?, openFiles: Int) -> OpaquePointer? {
         let options = rocksdb_options_create()
         rocksdb_options_set_create_if_missing(options, 1)
         rocksdb_options_set_write_buffer_size(options, 16 << 20)
@@ -54,7 +54,7 @@ final class RocksTables: Tables {
         rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1)
         rocksdb_options_set_bytes_per_sync(options, 1 << 20)
         rocksdb_options_set_max_background_jobs(options, 2)
-        rocksdb_options_set_max_open_files(options, 256)
+        rocksdb_options_set_max_open_files(options, Int32(clamping: openFiles))
         rocksdb_options_set_compression(options, Int32(rocksdb_lz4_compression))
         rocksdb_options_set_keep_log_file_num(options, 2)
         rocksdb_options_set_max_log_file_size(options, 1 << 20)

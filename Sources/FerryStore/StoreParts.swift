@@ -43,7 +43,8 @@ struct StoreWorkers: Sendable {
         sinks: [@Sendable ([StoreEvent]) -> Void]
     ) {
         journal = JournalWorker(
-            journal: opened.journal, highest: opened.highest, options: options, files: opened.files,
+            journal: opened.journal, highest: opened.highest, room: DiskRoom(opened.disk, options), options: options,
+            files: opened.files,
             inbox: inboxes.journal, tables: inboxes.tables, sinks: sinks, closing: inboxes.closing)
         tables = TablesWorker(
             tables: opened.tables, disk: opened.disk, files: opened.files, options: options, inbox: inboxes.tables,
