@@ -59,6 +59,9 @@ final class Budget: Sendable {
         note(refuses: false)
     }
 
+    /// Something was refused because of `isExceeded`.
+    func noteRefusal() { note(refuses: true) }
+
     private func note(refuses: Bool) {
         let now = taken.load(ordering: .relaxed)
         let old = Level(rawValue: level.load(ordering: .relaxed)) ?? .easy

@@ -40,7 +40,7 @@ package struct GatewayConfiguration: Sendable {
     package var memoryBytes: Cap?
     /// Payload bytes of all kept messages. Unlimited by default, as `diskReserveBytes` keeps the disk from running full.
     package var storeBytes = Cap.unlimited
-    /// Free bytes on the disk below which no push is taken; nil is four times `segmentBytes`.
+    /// Free bytes on the disk below which no push is taken; nil is eight times `segmentBytes`.
     package var diskReserveBytes: Int?
     /// How long a stop waits for what is on its way.
     package var drainDeadline = Duration.seconds(10)
@@ -56,9 +56,9 @@ package struct GatewayConfiguration: Sendable {
     /// `memoryBytes`, or the usual; unlimited where nobody can say what the machine has.
     func usedMemoryBytes(machine: Int?) -> Cap { memoryBytes ?? machine.map { Cap($0 / 2) } ?? .unlimited }
 
-    /// `diskReserveBytes`, or the usual: two segments for the journal's next one and the tables, one for what is written while
-    /// pushes are refused, and one to spare.
-    var usedDiskReserve: Int { diskReserveBytes ?? segmentBytes * 4 }
+    /// `diskReserveBytes`, or the usual: two segments for the journal's next one and what the tables write at once, some for
+    /// what is written while pushes are refused, and 256 MiB with the usual segments for a while in which the tables merge.
+    var usedDiskReserve: Int { diskReserveBytes ?? segmentBytes * 8 }
 
     package init(identity: Identity) { self.identity = identity }
 }

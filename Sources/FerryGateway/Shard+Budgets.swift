@@ -50,6 +50,7 @@ extension Shard {
     /// Counts the refusal and words it.
     mutating func refusal(_ shortage: Shortage) -> APIError {
         counters.refused[shortage.rawValue] += 1
+        if shortage == .memory { environment.memoryBudget.noteRefusal() }
         switch shortage {
         case .sync: return .busy(retryAfterSeconds: 1)
         case .memory, .store, .disk, .device: return .busy(retryAfterSeconds: 5)

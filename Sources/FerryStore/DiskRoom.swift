@@ -9,6 +9,8 @@ struct DiskRoom: Sendable {
     private let margin: Int
     private let clock: @Sendable () -> Instant
     private var nextLook = Instant.distantPast
+    /// The segment that was written at the last look.
+    private var segment: UInt32 = 0
     private(set) var isShort = false
 
     /// Between two looks, in milliseconds.
@@ -21,10 +23,12 @@ struct DiskRoom: Sendable {
         clock = options.clock
     }
 
-    /// Asks the disk, unless it was asked just now; whether `isShort` has changed.
-    mutating func look() -> Bool {
+    /// Asks the disk, unless it was asked just now and no segment has taken its room since, nor was one refused it; whether
+    /// `isShort` has changed.
+    mutating func look(segment: UInt32, wasRefused: Bool) -> Bool {
         let now = clock()
-        guard reserve > 0, now >= nextLook else { return false }
+        guard reserve > 0, now >= nextLook || segment != self.segment || wasRefused else { return false }
+        self.segment = segment
         nextLook = now + .milliseconds(Int64(Self.pause))
         // A disk that cannot be asked is not a full one.
         guard let free = try? disk.freeBytes() else { return false }

@@ -14,6 +14,8 @@ struct FolderOpening {
         var journal: Journal
         /// Highest `seq` of each partition.
         var highest: [Seq]
+        /// Rows that were deleted at opening.
+        var deleted: [[UInt8]] = []
     }
 
     static func files(_ options: StoreOptions) throws(StoreFailure) -> (Opened, Recovery) {
@@ -66,7 +68,8 @@ struct FolderOpening {
             options.report(error)
         }
         let opened = Opened(
-            disk: disk, tables: tables, files: files, journal: journal, highest: recovery.highest)
+            disk: disk, tables: tables, files: files, journal: journal, highest: recovery.highest,
+            deleted: replay.deadRows)
         return (opened, recovery)
     }
 

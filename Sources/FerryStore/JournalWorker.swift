@@ -27,6 +27,8 @@ struct JournalWorker {
     private var queue: [JournalItem] = []
     private var next = 0
     private var incoming: [JournalItem] = []
+    /// A batch was refused for want of room.
+    private var wasFull = false
     /// The batch must be committed once more.
     private var isStuck = false
     private var isStopping = false
@@ -95,9 +97,6 @@ struct JournalWorker {
 
     /// Does what there is to do, without waiting for anything but the disk.
     mutating func step() -> Progress {
-        if room.look() {
-            for sink in sinks { sink([.roomChanged(isShort: room.isShort)]) }
-        }
         inbox.drain(into: &incoming)
         if queue.isEmpty { swap(&queue, &incoming) } else { queue.append(contentsOf: incoming) }
         incoming.removeAll(keepingCapacity: true)
@@ -107,6 +106,7 @@ struct JournalWorker {
         if isStuck { return .stuck }
         queue.removeAll(keepingCapacity: true)
         next = 0
+        watchRoom()
         retireOldest()
         guard isStopping else { return .idle }
         // An empty batch behind the last one: from now on, damage to that one cannot pass for a torn tail.
@@ -156,6 +156,7 @@ struct JournalWorker {
                 isStuck = true
                 return
             case .refused(let failure):
+                wasFull = failure.kind == .full
                 for append in batch { events[append.shard].append(.refused(ticket: append.ticket, failure)) }
             }
         }
@@ -194,6 +195,13 @@ struct JournalWorker {
                 break
             }
         }
+    }
+
+    private mutating func watchRoom() {
+        let changed = room.look(segment: journal.segment, wasRefused: wasFull)
+        wasFull = false
+        guard changed else { return }
+        for sink in sinks { sink([.roomChanged(isShort: room.isShort)]) }
     }
 
     private mutating func retireOldest() {

@@ -47,8 +47,8 @@ struct StoreWorkers: Sendable {
             files: opened.files,
             inbox: inboxes.journal, tables: inboxes.tables, sinks: sinks, closing: inboxes.closing)
         tables = TablesWorker(
-            tables: opened.tables, disk: opened.disk, files: opened.files, options: options, inbox: inboxes.tables,
-            journal: inboxes.journal, sinks: sinks)
+            tables: opened.tables, disk: opened.disk, files: opened.files, options: options, deleted: opened.deleted,
+            inbox: inboxes.tables, journal: inboxes.journal, sinks: sinks)
         reader = ReaderWorker(
             tables: opened.tables, files: opened.files, options: options, inbox: inboxes.reader, sinks: sinks)
     }

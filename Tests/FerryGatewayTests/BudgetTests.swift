@@ -41,7 +41,7 @@ struct BudgetTests {
         configuration.memoryBytes = 1_000_000
         #expect(configuration.usedMemoryBytes(machine: 1 << 30) == 1_000_000)
         configuration.segmentBytes = 1_000
-        #expect(configuration.usedDiskReserve == 4_000)
+        #expect(configuration.usedDiskReserve == 8_000)
         configuration.diskReserveBytes = 7
         #expect(configuration.usedDiskReserve == 7)
     }
