@@ -79,6 +79,9 @@ final class RocksDatabase: Sendable {
             if text.contains("No space left") || text.contains("Disk quota") {
                 .full
             } else if text.contains("Corruption") { .corrupted } else { .disk }
-        return StoreFailure(kind, "Cannot \(operation): \(text)")
+        // A file that is missing is no corruption in the engine's words.
+        let advice =
+            kind == .corrupted || text.contains("No such file") ? ": restore the data folder from a backup" : ""
+        return StoreFailure(kind, "Cannot \(operation): \(text)\(advice)")
     }
 }

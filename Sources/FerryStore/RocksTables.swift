@@ -10,11 +10,12 @@ final class RocksTables: Tables {
     private let current: Mutex<RocksDatabase?>
 
     /// Opens the tables in `folder`, or makes them.
-    init(folder: String, cacheBytes: Int, openFiles: Int) throws(StoreFailure) {
+    init(folder: String, cacheBytes: Int, openFiles: Int, isReadOnly: Bool = false) throws(StoreFailure) {
         self.folder = folder
         self.cacheBytes = cacheBytes
         self.openFiles = openFiles
-        current = Mutex(try RocksDatabase(folder: folder, cacheBytes: cacheBytes, openFiles: openFiles))
+        current = Mutex(
+            try RocksDatabase(folder: folder, cacheBytes: cacheBytes, openFiles: openFiles, isReadOnly: isReadOnly))
     }
 
     private func database() throws(StoreFailure) -> RocksDatabase {

@@ -24,6 +24,14 @@ final class SmallDisk {
         try? FileManager.default.removeItem(atPath: path)
     }
 
+    /// Nobody may have a file of it open for writing.
+    func setReadOnly(_ isReadOnly: Bool) throws {
+        let flags = UInt(MS_REMOUNT) | (isReadOnly ? UInt(MS_RDONLY) : 0)
+        guard mount("ferry-test", path, "tmpfs", flags, nil) == 0 else {
+            throw Unexpected("cannot remount \(path): error \(errno)")
+        }
+    }
+
     var freeBytes: Int {
         var status = statvfs()
         return statvfs(path, &status) == 0 ? Int(status.f_bavail) * Int(status.f_frsize) : 0

@@ -1,0 +1,67 @@
+private import FerryCore
+private import FerryIO
+private import FerryWire
+private import Foundation
+internal import Testing
+
+/// The table of descriptors is full: nobody who is attached notices.
+@Suite struct DescriptorTests {
+    @Test(arguments: shardCounts)
+    func `descriptors that run out during a flush harm nobody who is attached`(shards: Int) async throws {
+        let world = try await World(
+            shards: shards,
+            ["segmentBytes": 1 << 17, "keptSegments": 2, "messageCap": "unlimited", "handshakeDeadlineMs": 600_000],
+            starts: false)
+        world.descriptorLimit = 256
+        try await world.start()
+        let device = try await RawDevice(world)
+        let identity = try await device.register()
+        try await device.sayBye()
+        let neighbour = try await RawDevice(world)
+        let neighbourIdentity = try await neighbour.register()
+        let backend = try await Backend(world)
+        // Enough to have been moved to the tables, most of it, so that the flush has to open their files.
+        let texts = (0..<800).map { "\($0) \(Hexadecimal.encode(Cryptography.random(600)))" }
+        try await backend.push(identity.cid, all: texts)
+        let back = try await RawDevice(world)
+        try await back.login(identity, window: 4)
+        var received = try await back.take(10).map(\.text)
+        // Idle connections, more than there are descriptors for.
+        var idle: [ByteSocket] = []
+        var refused = 0
+        while refused < 8 {
+            try #require(idle.count < 400, "never refused")
+            let socket = try await ByteSocket(to: idle.count.isMultiple(of: 2) ? world.devices : world.backends)
+            idle.append(socket)
+            // Whoever is refused is told at once; who is taken in hears nothing.
+            if idle.count > 60, try await isRefused(socket) { refused += 1 }
+        }
+        received += try await back.take(790).map(\.text)
+        #expect(received == texts)
+        try await backend.push(neighbourIdentity.cid, "meanwhile")
+        #expect(try await neighbour.take(1).map(\.text) == ["meanwhile"])
+        // More is kept and moved while the table is full.
+        try await back.sayBye()
+        try await backend.push(identity.cid, all: texts)
+        #expect(try await neighbour.settled().isEmpty)
+        for socket in idle { socket.close() }
+        let deadline = ContinuousClock.now + patience
+        while true {
+            if (try? await RawDevice(world).login(identity)) != nil { break }
+            try #require(ContinuousClock.now < deadline, "no descriptor is given back")
+        }
+        let last = try await RawDevice(world)
+        try await last.login(identity)
+        #expect(try await last.take(800).map(\.text) == texts)
+        let log = try await world.log(with: [])
+        #expect(!log.contains("Too many open files") && !log.contains(" error "), "\(log)")
+    }
+
+    private func isRefused(_ socket: ByteSocket) async throws -> Bool {
+        do {
+            return try await socket.receive(within: .milliseconds(20)) != nil
+        } catch {
+            return false
+        }
+    }
+}
