@@ -111,6 +111,33 @@ internal import Testing
     }
 
     @Test(arguments: shardCounts)
+    func `connections that use up memory are refused at last, and who is there stays`(shards: Int) async throws {
+        let world = try await World(shards: shards, ["memoryBytes": 65_536])
+        let device = try await RawDevice(world)
+        let identity = try await device.register()
+        let backend = try await Backend(world)
+        try await backend.push(identity.cid, "before")
+        var idle: [RawDevice] = []
+        var code: CloseCode?
+        while code == nil {
+            try #require(idle.count < 150, "never refused")
+            let next = try await RawDevice(world)
+            idle.append(next)
+            // Who is taken in hears nothing but the challenge.
+            do { try await next.sayHello() } catch { code = .tooManyConnections }
+        }
+        #expect(idle.count > 50)
+        let refused = try await RawDevice(world)
+        #expect(try await refused.closeCode() == .tooManyConnections)
+        expectBusy(try await backend.send(identity.cid, "during"))
+        #expect(try await device.take(1).map(\.text) == ["before"])
+        #expect(try await device.settled().isEmpty)
+        for connection in idle { connection.close() }
+        try await pushWhenPossible(backend, identity.cid, "after")
+        #expect(try await device.take(1).map(\.text) == ["after"])
+    }
+
+    @Test(arguments: shardCounts)
     func `where the policy says so, a device at its cap refuses by name and drops nothing`(shards: Int) async throws {
         for (key, cap) in [("messageCap", 3), ("byteCap", 20)] {
             let world = try await World(shards: shards, [key: cap, "capPolicy": "refuse"])
