@@ -86,8 +86,8 @@ struct TablesWorker {
             failures = 0
         } catch {
             options.report(error)
-            // What fills the disk passes, and the engine waits for that by itself.
-            if error.kind != .full { failures += 1 }
+            // A full disk passes. Where it is full no more, the engine should go on by itself; it need not be believed.
+            if error.kind != .full || hasRoom { failures += 1 }
         }
         if failures >= Self.failuresBeforeReopening, !isLast { reopen() }
         return !isLast
@@ -146,6 +146,11 @@ struct TablesWorker {
         }
         throw StoreFailure(
             .full, "The disk around \(disk.folder) is too full to move old messages to the tables: make room there")
+    }
+
+    private var hasRoom: Bool {
+        do throws(StoreFailure) { try checkRoom() } catch { return false }
+        return true
     }
 
     /// What a flush of the tables may take at once, in bytes.
