@@ -11,11 +11,14 @@ internal import Testing
     }
 
     /// Repeats a push until it is refused, then what `meanwhile` does, then until it is taken again.
-    private func pushUntilRefused(_ backend: Backend, _ cid: CID, _ payload: String) async throws -> Int {
+    private func pushUntilRefused(_ backend: Backend, _ cid: CID, _ payload: String, isRandom: Bool = false)
+        async throws -> Int
+    {
         let deadline = ContinuousClock.now + patience
         var taken = 0
         while true {
-            let answer = try await backend.send(cid, "\(taken) \(payload)")
+            let text = isRandom ? Hexadecimal.encode(Cryptography.random(payload.utf8.count / 2)) : payload
+            let answer = try await backend.send(cid, "\(taken) \(text)")
             if answer.code != 0 {
                 expectBusy(answer)
                 return taken
@@ -171,5 +174,37 @@ internal import Testing
         let back = try await RawDevice(world)
         try await back.login(away)
         try await expect(back, takes: 1_000)
+    }
+
+    /// The last room goes to segments and to what of them goes to the tables; with some of these sizes, what those merge
+    /// finds none.
+    @Test(.enabled(if: SmallDisk.isPossible), arguments: Array(stride(from: 500_000, to: 720_000, by: 40_000)))
+    func `tables that found no room go on when there is some`(room: Int) async throws {
+        let disk = try SmallDisk(bytes: 64 << 20)
+        let world = try await World(
+            shards: 1,
+            [
+                "segmentBytes": 65_536, "keptSegments": 1, "messageCap": "unlimited", "byteCap": "unlimited",
+                "diskReserveBytes": 1,
+            ], on: disk.path)
+        let away = try await RawDevice(world).register()
+        let backend = try await Backend(world)
+        try disk.fill(leaving: room)
+        let taken = try await pushUntilRefused(
+            backend, away.cid, Hexadecimal.encode(Cryptography.random(1_400)), isRandom: true)
+        _ = try await world.log(with: ["error store"])
+        disk.empty()
+        try await pushWhenPossible(backend, away.cid, "\(taken) more")
+        let deadline = ContinuousClock.now + patience
+        while try world.segments() > 2 {
+            guard ContinuousClock.now < deadline else {
+                throw Unexpected("\(try world.segments()) segments stay: \(try await world.log(with: []))")
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        try await world.restartAfterKill()
+        let back = try await RawDevice(world)
+        try await back.login(away)
+        try await expect(back, takes: taken + 1)
     }
 }
