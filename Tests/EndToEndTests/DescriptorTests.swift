@@ -57,6 +57,54 @@ internal import Testing
         #expect(!log.contains("Too many open files") && !log.contains(" error "), "\(log)")
     }
 
+    /// Somebody else's fault, such as a limit that was lowered under a running gateway: not even the reserve is there.
+    @Test(arguments: shardCounts)
+    func `with no descriptor left at all, whoever is attached gets what is kept and what is new`(shards: Int)
+        async throws
+    {
+        let world = try await World(
+            shards: shards, ["segmentBytes": 1 << 17, "keptSegments": 2, "messageCap": "unlimited"])
+        let device = try await RawDevice(world)
+        let identity = try await device.register()
+        try await device.sayBye()
+        let neighbour = try await RawDevice(world)
+        let neighbourIdentity = try await neighbour.register()
+        let backend = try await Backend(world)
+        let texts = (0..<800).map { "\($0) \(Hexadecimal.encode(Cryptography.random(600)))" }
+        try await backend.push(identity.cid, all: texts)
+        let back = try await RawDevice(world)
+        try await back.login(identity, window: 4)
+        var received = try await back.take(10).map(\.text)
+        try await world.freezeDescriptors(true)
+        var idle: [ByteSocket] = []
+        var refused = 0
+        while refused < 4 {
+            try #require(idle.count < 100, "never refused")
+            idle.append(try await ByteSocket(to: idle.count.isMultiple(of: 2) ? world.devices : world.backends))
+            if let last = idle.last, try await isRefused(last) { refused += 1 }
+        }
+        received += try await back.take(790).map(\.text)
+        #expect(received == texts)
+        // Until the journal needs a new segment; then a push is refused, and nobody loses anything.
+        var taken: [String] = []
+        for number in 0..<100 {
+            let text = "\(number) \(String(repeating: "x", count: 3_000))"
+            let answer = try await backend.send(neighbourIdentity.cid, text)
+            if answer.code == 0 { taken.append(text) } else { #expect(answer.code == 30019, "\(answer.text)") }
+        }
+        #expect(taken.count < 100)
+        #expect(try await neighbour.take(taken.count).map(\.text) == taken)
+        #expect(try await back.settled().isEmpty)
+        try await world.freezeDescriptors(false)
+        for socket in idle { socket.close() }
+        let deadline = ContinuousClock.now + patience
+        while try await backend.send(neighbourIdentity.cid, "after").code != 0 {
+            try #require(ContinuousClock.now < deadline, "no push is taken again")
+        }
+        #expect(try await neighbour.take(1).map(\.text) == ["after"])
+        try await RawDevice(world).register()
+    }
+
     private func isRefused(_ socket: ByteSocket) async throws -> Bool {
         do {
             return try await socket.receive(within: .milliseconds(20)) != nil

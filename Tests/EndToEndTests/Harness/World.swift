@@ -132,6 +132,12 @@ final class World {
         try await limit("--fsize=\(bytes.map { "\($0):" } ?? "unlimited:")")
     }
 
+    /// From now on it gets no descriptor above the highest that it has; false takes that back.
+    func freezeDescriptors(_ isFrozen: Bool) async throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(child?.processIdentifier ?? 0)/fd")
+        try await limit("--nofile=\(isFrozen ? "\((names.compactMap { Int($0) }.max() ?? 0) + 1):" : "4096:")")
+    }
+
     /// Descriptors that it may have from its next start on.
     var descriptorLimit: Int?
 
