@@ -68,6 +68,8 @@ extension Shard {
         case .pushSingle where isDraining, .userStatus where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
+        case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
+            fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
         }
     }

@@ -7,7 +7,7 @@ internal import FerrySession
 internal import FerryStore
 internal import FerryWire
 
-/// Bounds on what the gateway takes in. They stand in front of pushes alone, and of new connections when memory is far
+/// Bounds on what the gateway takes in. They stand in front of calls of backends, and of new connections when memory is far
 /// above its budget: what is kept is delivered, acknowledged and journalled whatever is short, since that is what makes room.
 extension Shard {
     // MARK: - Pushes
@@ -15,8 +15,11 @@ extension Shard {
     /// What keeps the gateway from taking a push, looked at before anything is done for it.
     func shortage(for order: PushOrder) -> Shortage? {
         if isDiskShort { return .disk }
-        let unreported = memoryEstimate - reportedMemory
-        return environment.memoryBudget.isExceeded(by: unreported + order.weight) ? .memory : nil
+        return isMemoryShort(for: order.weight) ? .memory : nil
+    }
+
+    func isMemoryShort(for bytes: Int) -> Bool {
+        environment.memoryBudget.isExceeded(by: memoryEstimate - reportedMemory + bytes)
     }
 
     /// Takes what the message will need of its device's cap and of the store; answers why it cannot, with nothing taken.
@@ -77,7 +80,8 @@ extension Shard {
     var memoryEstimate: Int {
         counters.keptMessages * MemoryCost.keptMessage + devices.count * MemoryCost.device
             + connections.count * MemoryCost.connection + requests.count * IdempotencyWindow.bytesPerEntry
-            + tokenHolders.count * MemoryCost.tokenHolder + bufferBytes + requestBytes + waitingBytes
+            + tokenHolders.count * MemoryCost.tokenHolder + loading.count * MemoryCost.loading + bufferBytes
+            + requestBytes + waitingBytes
             + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }
 
@@ -108,6 +112,8 @@ enum MemoryCost {
     static let device = 640
     static let connection = 1_024
     static let tokenHolder = 64
+    /// A device whose record is asked for.
+    static let loading = 256
     /// A push beside its payload.
     static let order = 512
     /// A record on its way to the disk is in the shard's memory and in the store's.

@@ -16,7 +16,7 @@ package struct ShardSnapshot: Sendable, Equatable {
     package var memoryBytes = 0
     /// Payload bytes of kept messages and of those on their way to the disk; `storeBytes` bounds it.
     package var storeBytes = 0
-    /// Pushes that were refused, indexed by `Shortage.rawValue`.
+    /// Pushes, and for want of memory questions about devices, that were refused, indexed by `Shortage.rawValue`.
     package var refused = [UInt64](repeating: 0, count: Shortage.allCases.count)
 
     package init() {}

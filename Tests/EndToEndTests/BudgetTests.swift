@@ -130,6 +130,8 @@ internal import Testing
         let refused = try await RawDevice(world)
         #expect(try await refused.closeCode() == .tooManyConnections)
         expectBusy(try await backend.send(identity.cid, "during"))
+        let question = "/v2/\(backend.app.id)/user/status/\(identity.cid)"
+        expectBusy(try await backend.call("GET", question, headers: ["token: \(backend.token)"]))
         #expect(try await device.take(1).map(\.text) == ["before"])
         #expect(try await device.settled().isEmpty)
         for connection in idle { connection.close() }
