@@ -27,15 +27,7 @@ internal import Testing
         try await back.login(identity, window: 4)
         var received = try await back.take(10).map(\.text)
         // Idle connections, more than there are descriptors for.
-        var idle: [ByteSocket] = []
-        var refused = 0
-        while refused < 8 {
-            try #require(idle.count < 400, "never refused")
-            let socket = try await ByteSocket(to: idle.count.isMultiple(of: 2) ? world.devices : world.backends)
-            idle.append(socket)
-            // Whoever is refused is told at once; who is taken in hears nothing.
-            if idle.count > 60, try await isRefused(socket) { refused += 1 }
-        }
+        let idle = try await fill(world, 160, refused: 8)
         received += try await back.take(790).map(\.text)
         #expect(received == texts)
         try await backend.push(neighbourIdentity.cid, "meanwhile")
@@ -63,7 +55,8 @@ internal import Testing
         async throws
     {
         let world = try await World(
-            shards: shards, ["segmentBytes": 1 << 17, "keptSegments": 2, "messageCap": "unlimited"])
+            shards: shards,
+            ["segmentBytes": 1 << 17, "keptSegments": 2, "messageCap": "unlimited", "handshakeDeadlineMs": 600_000])
         let device = try await RawDevice(world)
         let identity = try await device.register()
         try await device.sayBye()
@@ -76,13 +69,7 @@ internal import Testing
         try await back.login(identity, window: 4)
         var received = try await back.take(10).map(\.text)
         try await world.freezeDescriptors(true)
-        var idle: [ByteSocket] = []
-        var refused = 0
-        while refused < 4 {
-            try #require(idle.count < 100, "never refused")
-            idle.append(try await ByteSocket(to: idle.count.isMultiple(of: 2) ? world.devices : world.backends))
-            if let last = idle.last, try await isRefused(last) { refused += 1 }
-        }
+        let idle = try await fill(world, 60, refused: 4)
         received += try await back.take(790).map(\.text)
         #expect(received == texts)
         // Until the journal needs a new segment; then a push is refused, and nobody loses anything.
@@ -105,11 +92,24 @@ internal import Testing
         try await RawDevice(world).register()
     }
 
-    private func isRefused(_ socket: ByteSocket) async throws -> Bool {
-        do {
-            return try await socket.receive(within: .milliseconds(20)) != nil
-        } catch {
-            return false
+    /// Opens connections that say nothing, and waits until so many of them were refused: whoever is taken in hears nothing.
+    private func fill(_ world: World, _ count: Int, refused: Int) async throws -> [ByteSocket] {
+        var silent: [ByteSocket] = []
+        for number in 0..<count {
+            silent.append(try await ByteSocket(to: number.isMultiple(of: 2) ? world.devices : world.backends))
         }
+        let all = silent
+        let deadline = ContinuousClock.now + patience
+        while all.count - silent.count < refused {
+            try #require(ContinuousClock.now < deadline, "\(all.count - silent.count) of \(all.count) are refused")
+            var next: [ByteSocket] = []
+            for socket in silent where !(await isRefused(socket)) { next.append(socket) }
+            silent = next
+        }
+        return all
+    }
+
+    private func isRefused(_ socket: ByteSocket) async -> Bool {
+        do { return try await socket.receive(within: .milliseconds(1)) != nil } catch { return false }
     }
 }
