@@ -18,6 +18,8 @@ struct ByteBuffer: BitwiseCopyable {
 
     var count: Int { head.map { Int($0.pointee.end - $0.pointee.start) } ?? 0 }
     var isEmpty: Bool { count == 0 }
+    /// Memory that it takes now.
+    var heldBytes: Int { head.map { Self.headBytes + Int($0.pointee.capacity) } ?? 0 }
 
     var bytes: UnsafeRawBufferPointer {
         guard let block, let head else { return UnsafeRawBufferPointer(start: nil, count: 0) }

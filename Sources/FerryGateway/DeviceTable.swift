@@ -17,6 +17,8 @@ struct DeviceEntry {
     var isAckPending = false
     /// The first segment with a change of the record that the tables do not have yet; 0 when they have all.
     var changedSegment: UInt32 = 0
+    /// Messages that are taken and not on disk yet.
+    var pending = PendingMessages()
     /// Changes that are not on disk yet: the device must stay in memory.
     var pendingChanges: Int32 = 0
     var armedAt = Instant.distantFuture

@@ -20,8 +20,6 @@ package final class Gateway: Sendable {
     private let threads: [OSThread]
     private let listeners: [Int32]
 
-    /// Descriptors that connections leave to files, the store and the poller.
-    private static let descriptorReserve = 512
     /// Connections at most where the configuration does not say.
     private static let usualConnectionLimit = 1 << 20
 
@@ -34,6 +32,8 @@ package final class Gateway: Sendable {
         var options = StoreOptions(folder: "", clock: { clock.now })
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
+        options.diskReserveBytes = configuration.usedDiskReserve
+        options.tableFiles = DescriptorPlan(configuration).tableFiles
         options.requestWindow = configuration.requestWindow
         options.salvage = configuration.acceptsLoss
         options.witness = configuration.witnessPath
@@ -83,15 +83,18 @@ package final class Gateway: Sendable {
         let timeline = try Self.timeline(configuration, clock: clock)
         self.timeline = timeline
         // Each shard sets aside address space for this many; a limit of "infinity" is a billion.
-        let descriptors = max(64, ProcessSignals.raiseDescriptorLimit() - Self.descriptorReserve)
-        let limit = min(configuration.connectionLimit ?? Self.usualConnectionLimit, descriptors)
+        let limit = min(
+            configuration.connectionLimit ?? Self.usualConnectionLimit, DescriptorPlan(configuration).connections)
         let environment = ShardEnvironment(
             configuration: configuration, clock: { clock.now }, wallClock: { clock.wall },
             epoch: recovery.epoch, store: store, wake: wake,
             timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
             mailboxes: mailboxes,
             listeners: (deviceListener, httpListener), seed: nil, connectionLimit: limit,
-            census: ConnectionCensus(limit: limit))
+            census: ConnectionCensus(limit: limit),
+            memoryBudget: Budget(
+                key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: MachineMemory.bytes())),
+            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes))
         try store.start(
             sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
         let parts = ShardRecovery.divide(recovery, among: shards)

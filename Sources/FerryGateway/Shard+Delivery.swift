@@ -20,7 +20,7 @@ extension Shard {
             let slot = devices[device].connection.flatMap({ connections.index(of: $0) }), !connections[slot].isClosing
         else { return }
         while let entry = devices[device].machine.next(now: now) {
-            if connections[slot].output.count > environment.configuration.session.highWaterMark {
+            if connections[slot].output.count > streamMark {
                 connections[slot].isStreamHeld = true
                 return
             }
@@ -62,7 +62,9 @@ extension Shard {
     private mutating func readAhead(_ device: Int) {
         guard case .attached(let session) = devices[device].machine.presence else { return }
         let cid = devices[device].record.cid
-        let wanted = devices[device].machine.upcoming(count: Self.messagesPerRead, bytes: Self.bytesPerRead)
+        // No more than may be sent: what is read beyond that would be read again.
+        let wanted = devices[device].machine.upcoming(
+            count: Self.messagesPerRead, bytes: min(Self.bytesPerRead, streamMark))
         guard !wanted.isEmpty else { return }
         devices[device].isReading = true
         lastTicket &+= 1

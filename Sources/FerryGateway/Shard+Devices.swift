@@ -59,6 +59,7 @@ extension Shard {
     private mutating func end(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
         note(.ended(message.seq, reason), device)
         let state = reason.state
+        giveBackRoom(Int(message.payloadBytes))
         let cid = devices[device].record.cid
         let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
         // The row of a drop that is told goes once the drop is on disk: until then a restart must find the one or the other.
@@ -157,7 +158,9 @@ extension Shard {
         for waiter in waiters {
             switch waiter {
             case .admission(let connection): answerAdmission(connection, cid: cid, device: device)
-            case .push(let order): accept(order, device: device)
+            case .push(let order):
+                waitingBytes -= order.weight
+                accept(order, device: device)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }

@@ -72,6 +72,7 @@ extension Shard {
         case .loadFailed(let cid, _):
             // Not known is not the same as not there: a device told to register anew would lose its identity.
             for waiter in loading.removeValue(forKey: cid) ?? [] { turnAway(waiter) }
+        case .roomChanged(let isShort): diskRoomChanged(isShort: isShort)
         case .segmentRetiring(let segment): beginRetirement(of: segment)
         case .segmentRetired(let segment): endRetirement(of: segment)
         }
@@ -151,7 +152,9 @@ extension Shard {
             if let slot = connections.index(of: connection) {
                 tell(handshake: slot, .ownerAnswered(.storeUnavailable))
             }
-        case .push(let order): giveUp(order, .busy(retryAfterSeconds: 5))
+        case .push(let order):
+            waitingBytes -= order.weight
+            giveUp(order, .busy(retryAfterSeconds: 5))
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)

@@ -13,8 +13,18 @@ extension Shard {
             ("deferred", deferred.count), ("requestWaiters", requestWaiters.count),
             ("statusQuestions", statusQuestions.count), ("revocations", revocations.count),
             ("logged", loggedMessages - tally.kept), ("handshakes", handshakes.count),
-            ("backends", backends.count), ("requestBytes", requestBytes),
+            ("backends", backends.count), ("requestBytes", requestBytes), ("waitingBytes", waitingBytes),
+            ("storeBytes", storeBytes - loggedBytes), ("pendingMessages", pendingMessages),
+            ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
         ]
+    }
+
+    private var loggedBytes: Int {
+        (0..<devices.endIndex).reduce(0) { devices.isInUse($1) ? $0 + devices[$1].machine.log.bytes : $0 }
+    }
+
+    private var pendingMessages: Int {
+        (0..<devices.endIndex).reduce(0) { devices.isInUse($1) ? $0 + Int(devices[$1].pending.count) : $0 }
     }
 
     /// Messages in the logs of all devices: what `tally.kept` counts.

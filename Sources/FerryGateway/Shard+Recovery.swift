@@ -66,6 +66,7 @@ extension Shard {
             for message in found.kept {
                 devices[device].machine.restore(KeptMessage(restoring: message))
                 tally.restore()
+                keepRoom(Int(message.payloadBytes))
             }
             // Spread over a second per thousand devices, so that their stubs do not come all at once.
             let spread = UInt64.random(in: 0...UInt64(min(60_000, recovery.devices.count)), using: &random)

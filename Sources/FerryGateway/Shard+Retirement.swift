@@ -59,6 +59,8 @@ extension Shard {
             remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
             retirement?.isTold = true
         }
+        // Held at the same place again: nothing is new, and an empty part would only fill the store's memory.
+        if !isLast, device == current.cursor { return }
         environment.store.submit(
             [.remains(segment: current.segment, remains, isLast: isLast)], from: index)
     }

@@ -183,7 +183,9 @@ extension Shard {
         let isHigh = connections[slot].output.count > environment.configuration.session.highWaterMark
         tell(session: slot, .outputBlocked(isHigh))
         let device = Int(connections[slot].device)
-        if !isHigh, device >= 0, connections[slot].session.state == .foreground, connections[slot].isStreamHeld {
+        if connections[slot].output.count <= streamMark, device >= 0, connections[slot].session.state == .foreground,
+            connections[slot].isStreamHeld
+        {
             connections[slot].isStreamHeld = false
             pump(device)
         }

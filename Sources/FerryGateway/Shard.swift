@@ -30,6 +30,16 @@ struct Shard: ~Copyable {
     var backends = SlotTable<BackendConnection>()
     /// Bytes of unfinished requests, over all `backends`.
     var requestBytes = 0
+    /// Memory of all connections' buffers.
+    var bufferBytes = 0
+    /// Memory of pushes that wait for their device's record, or for the first try with their request id.
+    var waitingBytes = 0
+    /// What of `environment.storeBudget` this shard holds.
+    var storeBytes = 0
+    /// The estimate that `environment.memoryBudget` has of this shard.
+    var reportedMemory = 0
+    /// The store says that the disk is nearly full.
+    var isDiskShort = false
 
     // What waits for the store.
     var journal = JournalBatch()
@@ -116,7 +126,7 @@ struct Shard: ~Copyable {
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
-            byteBudget: environment.configuration.requestBytes / environment.configuration.shards, seed: requestSeed)
+            byteBudget: environment.requestBytes / environment.configuration.shards, seed: requestSeed)
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
@@ -156,6 +166,7 @@ struct Shard: ~Copyable {
         continueRetirement()
         flushDirty()
         handOverFacts()
+        reportMemory()
         postMail()
     }
 
@@ -292,6 +303,8 @@ struct Shard: ~Copyable {
         snapshot.connections = connections.count
         snapshot.devices = devices.count
         snapshot.requestsEvictedEarly = requests.evictedEarly
+        snapshot.memoryBytes = memoryEstimate
+        snapshot.storeBytes = storeBytes
         return snapshot
     }
 }
@@ -323,9 +336,14 @@ struct ShardEnvironment: Sendable {
     /// Of the whole gateway.
     let connectionLimit: Int
     let census: ConnectionCensus
+    let memoryBudget: Budget
+    let storeBudget: Budget
     let quietShards = QuietShards()
 
     var shards: Int { mailboxes.count }
+
+    /// Request ids may have a part of the memory only: they stay for a day, and must not keep pushes out for so long.
+    var requestBytes: Int { min(configuration.requestBytes, memoryBudget.cap.value / 4) }
 
     var httpLimits: HTTPLimits {
         var limits = HTTPLimits()

@@ -15,6 +15,12 @@ package struct ShardSnapshot: Sendable, Equatable {
     package var stubsAccepted: UInt64 = 0
     package var stubsRefused: UInt64 = 0
     package var requestsEvictedEarly: UInt64 = 0
+    /// The gateway's estimate of its memory that grows with load; `memoryBytes` bounds it.
+    package var memoryBytes = 0
+    /// Payload bytes of kept messages and of those on their way to the disk; `storeBytes` bounds it.
+    package var storeBytes = 0
+    /// Pushes, and for want of memory questions about devices, that were refused, indexed by `Shortage.rawValue`.
+    package var refused = [UInt64](repeating: 0, count: Shortage.allCases.count)
 
     package init() {}
 
@@ -40,6 +46,9 @@ package struct ShardSnapshot: Sendable, Equatable {
         sum.stubsAccepted += right.stubsAccepted
         sum.stubsRefused += right.stubsRefused
         sum.requestsEvictedEarly += right.requestsEvictedEarly
+        sum.memoryBytes += right.memoryBytes
+        sum.storeBytes += right.storeBytes
+        for index in sum.refused.indices { sum.refused[index] += right.refused[index] }
         return sum
     }
 }

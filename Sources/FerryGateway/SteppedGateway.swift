@@ -31,7 +31,9 @@ package final class SteppedGateway {
             store: store, wake: wake,
             timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
             mailboxes: mailboxes,
-            listeners: nil, seed: seed, connectionLimit: limit, census: census)
+            listeners: nil, seed: seed, connectionLimit: limit, census: census,
+            memoryBudget: Budget(key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: nil)),
+            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes))
         try store.start(sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
         let parts = ShardRecovery.divide(recovery, among: shards)
         var boxes: [Box] = []

@@ -98,11 +98,12 @@ extension DeviceStateMachine {
     }
 
     mutating func enforceCap(_ policy: Policy, actions: inout [DeviceAction]) {
-        while log.count > max(1, policy.messageCap) || (log.bytes > policy.byteCap && log.count > 1) {
+        guard policy.capPolicy == .dropOldest else { return }
+        while log.count > policy.messageCap.value || (log.bytes > policy.byteCap.value && log.count > 1) {
             let oldestUnsent = firstDroppable
             // The newest stays: what was just accepted is not what the cap is there to drop.
             guard oldestUnsent < log.count - 1 else { return }
-            drop(at: oldestUnsent, log.count > max(1, policy.messageCap) ? .countCap : .byteCap, actions: &actions)
+            drop(at: oldestUnsent, log.count > policy.messageCap.value ? .countCap : .byteCap, actions: &actions)
         }
     }
 

@@ -60,8 +60,9 @@ struct Scenario {
         handlingTime = dice.pick([0, 0, 200, 3_000]) ?? 0
         neverAcknowledging = dice.pick([0, 0, 200]) ?? 0
         if dice.chance(250) {
-            hasCap = true
-            delivery.messageCap = dice.within(2...12)
+            delivery.messageCap = Cap(dice.within(2...12))
+            if dice.chance(300) { delivery.capPolicy = .refuse }
+            hasCap = delivery.capPolicy == .dropOldest
         }
         delivery.reattachGrace = .milliseconds(dice.pick([200, 1_500, 5_000]) ?? 5_000)
         delivery.stubCooldown = .milliseconds(dice.pick([300, 5_000]) ?? 5_000)

@@ -63,6 +63,7 @@ final class World {
         configuration.keptSegments = 1
         configuration.connectionLimit = 512
         if dice.chance(150) { configuration.unsyncedBytes = dice.within(2_000...20_000) }
+        if dice.chance(100) { configuration.storeBytes = Cap(dice.within(2_000...20_000)) }
         self.configuration = configuration
         apiToken = identity.apiToken(
             app: entry, expiresAt: clock.now + .seconds(8_640_000), nonce: [1, 2, 3, 4, 5, 6, 7, 8])

@@ -137,6 +137,13 @@ package final class MemoryDisk: Disk {
         }
     }
 
+    package func freeBytes() -> Int? {
+        state.withLock { state in
+            guard state.capacity != .max else { return nil }
+            return max(0, state.capacity - state.names.values.reduce(0) { $0 + (state.files[$1]?.size ?? 0) })
+        }
+    }
+
     package func syncDirectory() {
         state.withLock { state in
             state.durableNames = state.names

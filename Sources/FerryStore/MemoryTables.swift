@@ -18,6 +18,8 @@ package final class MemoryTables: Tables {
         package var flushesByItself = false
         /// So many of the next look-ups fail.
         package var gets = 0
+        /// Nothing can be applied or flushed until they are opened again.
+        package var isBroken = false
         package init() {}
     }
 
@@ -55,6 +57,7 @@ package final class MemoryTables: Tables {
 
     func apply(_ changes: [TableChange]) throws(StoreFailure) {
         try state.withLock { state throws(StoreFailure) in
+            guard !state.faults.isBroken else { throw Self.broken }
             guard state.faults.appliesBefore > 0 else { throw Self.noRoom }
             if state.faults.appliesBefore < .max { state.faults.appliesBefore -= 1 }
             for change in changes {
@@ -83,10 +86,19 @@ package final class MemoryTables: Tables {
         }
     }
 
+    func reopen() {
+        state.withLock { state in
+            state.faults.isBroken = false
+            if remembersFlushes { state.rows = state.durable }
+        }
+    }
+
+    private static let broken = StoreFailure(.disk, "Cannot write the tables: broken")
     private static let noRoom = StoreFailure(.full, "Cannot write the tables: no room")
 
     func flush() throws(StoreFailure) {
         try state.withLock { state throws(StoreFailure) in
+            guard !state.faults.isBroken else { throw Self.broken }
             if state.faults.flushes > 0 {
                 state.faults.flushes -= 1
                 throw Self.noRoom

@@ -68,6 +68,9 @@ package enum StoreEvent: Sendable {
     /// The disk did not let the store look; what was asked for may well be there. Ask again later.
     case readFailed(ticket: UInt64, StoreFailure)
     case loadFailed(CID, StoreFailure)
+    /// Less than the reserve is left on the disk, or enough again. At the start there is enough. What is appended
+    /// meanwhile is still written while there is any room: the shards decide what they do without.
+    case roomChanged(isShort: Bool)
     /// Send `.remains` for this segment, in as many parts as suit the shard. No append of the future lands in it.
     case segmentRetiring(UInt32)
     /// Segments up to this one are gone: what was kept in them is in the tables now.

@@ -18,7 +18,8 @@ final class Child: Sendable {
     /// All that it wrote on stderr until now.
     var errorText: String { errors.withLock { String(decoding: $0, as: UTF8.self) } }
 
-    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+    /// `descriptors`: how many it may have.
+    init(_ arguments: [String], environment: [String: String] = [:], descriptors: Int? = nil) throws {
         let exit = Inbox<Int32>()
         self.exit = exit
         (process, output, errorOutput) = try Self.spawning.withLock { _ in
@@ -27,6 +28,10 @@ final class Child: Sendable {
             let errorOutput = Pipe()
             process.executableURL = try Self.executable()
             process.arguments = arguments
+            if let descriptors {
+                process.arguments = ["--nofile=\(descriptors):\(descriptors)", try Self.executable().path] + arguments
+                process.executableURL = URL(fileURLWithPath: "/usr/bin/prlimit")
+            }
             process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
                 .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
             process.standardInput = FileHandle.nullDevice
