@@ -68,8 +68,8 @@ internal import Testing
         let back = try await RawDevice(world)
         try await back.login(identity, window: 4)
         var received = try await back.take(10).map(\.text)
-        try await world.freezeDescriptors(true)
-        let idle = try await fill(world, 60, refused: 4)
+        let free = try await world.freezeDescriptors()
+        let idle = try await fill(world, free + 40, refused: 4)
         received += try await back.take(790).map(\.text)
         #expect(received == texts)
         // Until the journal needs a new segment; then a push is refused, and nobody loses anything.
@@ -82,7 +82,7 @@ internal import Testing
         #expect(taken.count < 100)
         #expect(try await neighbour.take(taken.count).map(\.text) == taken)
         #expect(try await back.settled().isEmpty)
-        try await world.freezeDescriptors(false)
+        try await world.unfreezeDescriptors()
         for socket in idle { socket.close() }
         let deadline = ContinuousClock.now + patience
         while try await backend.send(neighbourIdentity.cid, "after").code != 0 {

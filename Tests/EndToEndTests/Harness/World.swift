@@ -132,11 +132,16 @@ final class World {
         try await limit("--fsize=\(bytes.map { "\($0):" } ?? "unlimited:")")
     }
 
-    /// From now on it gets no descriptor above the highest that it has; false takes that back.
-    func freezeDescriptors(_ isFrozen: Bool) async throws {
+    /// From now on it gets no descriptor above the highest that it has. Answers how many below are free: it may have
+    /// inherited a high one from this process.
+    func freezeDescriptors() async throws -> Int {
         let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(child?.processIdentifier ?? 0)/fd")
-        try await limit("--nofile=\(isFrozen ? "\((names.compactMap { Int($0) }.max() ?? 0) + 1):" : "4096:")")
+        let count = (names.compactMap { Int($0) }.max() ?? 0) + 1
+        try await limit("--nofile=\(count):")
+        return count - names.count
     }
+
+    func unfreezeDescriptors() async throws { try await limit("--nofile=4096:") }
 
     /// Descriptors that it may have from its next start on.
     var descriptorLimit: Int?
