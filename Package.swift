@@ -84,7 +84,8 @@ let package = Package(
             dependencies: [
                 "FerryCore", "FerryWire", "FerryRouting", "FerrySession", "FerryAPI", "FerryGateway",
             ]),
-        .testTarget(name: "FerrySimulationTests", dependencies: ["ferry", "FerryIO", "FerrySimulation"]),
+        .testTarget(
+            name: "FerrySimulationTests", dependencies: ["ferry", "FerryCore", "FerryIO", "FerryWire", "FerrySimulation"]),
         .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),
     ],
     cxxLanguageStandard: .cxx20

@@ -22,7 +22,11 @@ extension Ledger {
                     "P1", "the gateway does not know device \(device), which it registered: \(close.code)")
             default: break
             }
-            sessionLost(link, device)
+            if close.code == .takenOver, let newer = successor(of: link, device) {
+                becomeCurrent(newer, device)
+            } else {
+                sessionLost(link, device)
+            }
         case .challenge, .registered, .ping, .pong, .unknownSkippable: break
         }
     }
@@ -41,6 +45,21 @@ extension Ledger {
         link.facts.hasSession = true
         let isStillOnline = devices[device].current != nil || clock.now < devices[device].graceUntil
         if !isStillOnline || devices[device].onlineSinceStep == nil { devices[device].onlineSinceStep = step }
+        if devices[device].newcomers.step != step { devices[device].newcomers = ([], step) }
+        devices[device].newcomers.links.append(link)
+        becomeCurrent(link, device)
+    }
+
+    /// In one turn a device may have had several sessions one after the other, and their links are looked at in any order: the
+    /// one that was not taken over is the last.
+    private func successor(of link: Link, _ device: Int) -> Link? {
+        guard devices[device].current == ObjectIdentifier(link), devices[device].newcomers.step == step else {
+            return nil
+        }
+        return devices[device].newcomers.links.last { $0 !== link && !$0.facts.wasClosedByFrame }
+    }
+
+    private func becomeCurrent(_ link: Link, _ device: Int) {
         devices[device].current = ObjectIdentifier(link)
         devices[device].offlineSince = nil
         devices[device].backgroundStep = nil

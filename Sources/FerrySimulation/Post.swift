@@ -73,6 +73,8 @@ struct DeviceFacts {
     var posts: [Seq: Int] = [:]
     /// The link with the newest session, while nothing that ends it has been fed.
     var current: ObjectIdentifier?
+    /// The links whose session began at this step.
+    var newcomers: (links: [Link], step: Int) = ([], -1)
     /// Since this step the device has been online without a break, in the gateway's eyes for certain.
     var onlineSinceStep: Int?
     /// It stays online until this, at the least, after its session was lost.
