@@ -47,18 +47,20 @@ package final class Gateway: Sendable {
         do {
             let wake: any WakeChannel =
                 if let path = configuration.outboxPath { try OutboxChannel(path: path) } else { NoChannel() }
-            return try Gateway(configuration: configuration, store: store, wake: wake)
+            return try Gateway(configuration: configuration, store: store, wake: wake, clock: clock)
         } catch {
             store.close()
             throw error
         }
     }
 
+    /// - Parameter clock: also the store's, so that what the shards call a time and what the journal takes for the last one
+    ///   are of one kind: where the wall clock was put back, the start after next must not fall behind this life's times.
     package init(
-        configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel
+        configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel, clock: WallClock
     ) throws {
         let recovery = store.takeRecovery()
-        let clock = WallClock(floor: recovery.lastTime)
+        clock.raise(to: recovery.lastTime)
         let deviceListener = try Socket.listen(configuration.deviceListen)
         let httpListener: Int32
         do {

@@ -11,6 +11,15 @@ struct WallClockTests {
         #expect(clock.now >= first)
     }
 
+    @Test func `A clock that is raised goes on from there, and is never lowered`() {
+        let clock = WallClock()
+        let floor = clock.now + .seconds(1_000_000)
+        clock.raise(to: floor)
+        #expect(clock.now >= floor && clock.now < floor + .seconds(60))
+        clock.raise(to: .distantPast)
+        #expect(clock.now >= floor)
+    }
+
     @Test func `A floor in the past changes nothing`() {
         let plain = WallClock().now
         let floored = WallClock(floor: .distantPast).now
