@@ -179,8 +179,8 @@ final class ScriptedClient {
         connectsAtStep = nil
     }
 
-    /// Says what no client of ours would say.
-    func misbehave(_ bytes: [UInt8]) { link?.send(bytes) }
+    /// Says what the client itself might never say.
+    func say(_ bytes: [UInt8]) { link?.send(bytes) }
 
     var isAttached: Bool { if case .attached = machine.phase { true } else { false } }
     var isSettled: Bool { atWork.isEmpty && saved == machine.record }

@@ -11,7 +11,7 @@ struct LedgerTests {
         var dice = Dice(seed: 1)
         let clock = VirtualClock()
         let trace = Trace(isTold: false)
-        let ledger = Ledger(Scenario(&dice), clock, trace)
+        let ledger = Ledger(Scenario(&dice), GatewayClock(clock), trace)
         let later = try Self.link(1)
         let older = try Self.link(2)
         ledger.linkOpened(0)
@@ -28,7 +28,7 @@ struct LedgerTests {
     private static func link(_ number: Int) throws -> Link {
         let (theirs, ours) = try Socket.pair()
         Socket.close(theirs)
-        return Link(number: number, device: 0, descriptor: ours)
+        return Link(number: number, device: 0, descriptor: ours, gatewayDescriptor: theirs)
     }
 
     private static let welcome = GatewayFrame.welcome(
