@@ -37,7 +37,9 @@ extension Ledger {
             link.facts.acknowledged = max(link.facts.acknowledged, ack.seq)
             guard devices[device].current == ObjectIdentifier(link) else { return }
             let seqs = devices[device].seqs
-            let numbers = link.facts.received.filter { seqs[$0].map { $0 <= ack.seq } ?? false }
+            let numbers = link.facts.received.filter { number in
+                !posts[number].mayBeTwice && seqs[number].map { $0 <= ack.seq } ?? false
+            }
             devices[device].acknowledging.numbers.formUnion(numbers)
             devices[device].acknowledging.step = step
         case .ping: trace.note("ping", link.number)
@@ -133,7 +135,8 @@ extension Ledger {
             devices[device].stubAnsweredAt = nil
             // What was answered long ago is on disk; where an own alert is open before it, it is not written down.
             let isSettled = devices[device].stubAnsweredCycle.map { cycle > $0 + 3 } ?? false
-            if !isSettled || scenario.hasFaults || scenario.ownAlerts > 0 { devices[device].stubStep = nil }
+            let hasOwn = posts.contains { $0.device == device && $0.hasOwnAlert && $0.attempts > 0 }
+            if !isSettled || hasOwn || scenario.diskFaults > 0 { devices[device].stubStep = nil }
         }
         for number in posts.indices { posts[number].ownStubs = 0 }
         wokenByOwn.subtract(ownInFlight)

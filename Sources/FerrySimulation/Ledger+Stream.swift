@@ -135,6 +135,16 @@ extension Ledger {
         if post.ownStubs > 0 { throw fail("P4", "post \(post.number) had a stub and is not marked offLine") }
     }
 
+    /// P1: what is told of drops is on the disk before.
+    private func checkOnDisk(_ gap: GapFrame, _ link: Link, _ device: Int) throws(Violation) {
+        guard looksLeft > 0, !link.wasClogged, let cid = devices[device].cid else { return }
+        looksLeft -= 1
+        guard let found = recovered(cid) else { return }
+        // Part of the count may be of drops that the device has been told before, and that are settled on disk.
+        guard found.acknowledged < gap.seq, found.dropped == 0 else { return }
+        throw fail("P1", "device \(device) is told of \(gap.count) drops, and none is on disk")
+    }
+
     private func leftGap(_ gap: GapFrame, _ link: Link, _ device: Int) throws(Violation) {
         trace.note("gap", link.number, Int(gap.expired), Int(gap.overflowed), "device \(device) seq \(gap.seq)")
         guard gap.seq > link.facts.lastSent else {
@@ -158,6 +168,6 @@ extension Ledger {
             throw fail("P8", "device \(device) is told of \(link.facts.gapsTold) missing, \(candidates) can be")
         }
         if !scenario.hasCap, gap.overflowed > 0 { throw fail("P8", "messages overflowed without a cap") }
-        devices[device].gaps[gap.seq] = max(devices[device].gaps[gap.seq] ?? 0, Int(gap.count))
+        try checkOnDisk(gap, link, device)
     }
 }

@@ -42,7 +42,7 @@ extension Ledger {
 
     /// A second default stub stands for something that the first did not.
     private func checkNews(since facts: DeviceFacts, _ device: Int) throws(Violation) {
-        guard let before = facts.stubStep, facts.tokenStep < before else { return }
+        guard let before = facts.stubStep, facts.tokenStep < before, scenario.requestCapacity == nil else { return }
         let hasNews = posts.contains { post in
             guard post.device == device, post.attempts > 0, !post.hasOwnAlert else { return false }
             guard let answered = post.answeredStep else { return !post.isRefused }

@@ -5,8 +5,8 @@ internal import FerryWire
 struct TokenFacts {
     /// The last device that was told that the token is saved for it, and the cycle then.
     var holder: (device: Int, cycle: Int)?
-    /// The step of that.
-    var savedStep = -1
+    /// When one was last told so.
+    var savedCycle = -10
     /// Devices that named it and have no answer: any of them may have it.
     var open: Set<Int> = []
 }
@@ -40,11 +40,11 @@ extension Ledger {
         guard let token else { return }
         takeFromOthers(token, device)
         tokens[token]?.open.remove(device)
-        // Of two that were told in one turn, either may be the later.
-        let isDraw = tokens[token]?.savedStep == step && tokens[token]?.holder?.device != device
+        // Of two that were told at about the same time, either may be the later.
+        let isDraw = tokens[token].map { $0.savedCycle + 2 >= cycle && $0.holder?.device != device } ?? false
         if isDraw { devices[device].hasToken = false }
         tokens[token]?.holder = isDraw ? nil : (device, cycle)
-        tokens[token]?.savedStep = step
+        tokens[token]?.savedCycle = cycle
     }
 
     /// From now on nobody is sure that others have it still.
@@ -72,7 +72,7 @@ extension Ledger {
             throw fail("P5", "device \(device) is woken by token \(token), which it never had")
         }
         // A loss that the disk refuses waits for the next start.
-        guard !scenario.hasFaults else { return }
+        guard scenario.diskFaults == 0, scenario.tableFaults == 0 else { return }
         guard let facts = tokens[token], let holder = facts.holder, holder.device != device, facts.open.isEmpty,
             cycle >= holder.cycle + Self.cyclesToLose
         else { return }

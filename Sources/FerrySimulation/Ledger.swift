@@ -29,6 +29,10 @@ final class Ledger {
     private var journalledTime = Instant.distantPast
     var tokens: [Int: TokenFacts] = [:]
     var apiTokens: [APITokenFacts] = []
+    /// What a start would find of a device if the power went now.
+    var recovered: (CID) -> (acknowledged: Seq, dropped: Int)? = { _ in nil }
+    /// Looks at the disk are dear.
+    var looksLeft = 12
 
     init(_ scenario: Scenario, _ clock: GatewayClock, _ trace: Trace) {
         self.scenario = scenario
@@ -107,6 +111,11 @@ final class Ledger {
         posts[number].isHanded = true
         guard isRepeat, !isExcused, !posts[number].mayBeTwice else { return }
         throw fail("P3", "post \(number) was handed to an app of device \(device) twice")
+    }
+
+    /// An app was told of what it misses.
+    func gapHanded(_ gap: GapFrame, device: Int) {
+        devices[device].gaps[gap.seq] = max(devices[device].gaps[gap.seq] ?? 0, Int(gap.count))
     }
 
     // MARK: - The end

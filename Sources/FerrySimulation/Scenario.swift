@@ -57,6 +57,8 @@ struct Scenario {
     var clockError: Int
     /// The first device is away for long, and gets hundreds of messages.
     var hoards = false
+    /// Per mille of posts that are posted twice at once.
+    var repeats = 30
     /// Answers to request ids that the smallest shard has room for; nil: enough.
     var requestCapacity: Int?
 
@@ -87,7 +89,7 @@ struct Scenario {
         neverAcknowledging = dice.pick([0, 0, 200]) ?? 0
         stalls = dice.pick([0, 0, 2]) ?? 0
         idleWorkers = dice.pick([0, 0, 3]) ?? 0
-        tokenMoves = dice.pick([0, 0, 4]) ?? 0
+        tokenMoves = dice.pick([0, 0, 8]) ?? 0
         statusCalls = dice.pick([0, 0, 10]) ?? 0
         revocations = dice.pick([0, 0, 3]) ?? 0
         reuses = dice.pick([0, 0, 5]) ?? 0
@@ -120,7 +122,12 @@ struct Scenario {
         sendBuffer = 2_304
         devices = max(2, devices)
         payloadBytes = 2_000
-        posts = 80
+        (posts, breaks, silences, hostile, neverAcknowledging, handlingTime) = (40, min(breaks, 2), 0, 0, 0, 0)
+        life = min(life, 3)
+        storeTurns = max(storeTurns, 200)
+        hasCap = false
+        delivery.messageCap = DeliveryPolicy().messageCap
+        delivery.byteCap = DeliveryPolicy().byteCap
         timeStep = min(timeStep, 200)
         session.windowDefault = 64
         session.highWaterMark = dice.pick([1_000, 6_000]) ?? 6_000
@@ -141,7 +148,8 @@ struct Scenario {
 
     /// Little room for request ids.
     private mutating func becomeForgetful(_ dice: inout Dice) {
-        requestCapacity = dice.within(2...8)
+        requestCapacity = dice.within(4...8)
+        repeats = 500
         hasCap = false
         delivery = DeliveryPolicy()
         (shortLived, liveOnly, reuses) = (0, 0, 0)
@@ -163,9 +171,6 @@ struct Scenario {
         life = 25
         isCrowd = true
     }
-
-    /// The gateway's disk may refuse what it is given.
-    var hasFaults: Bool { diskFaults > 0 || tableFaults > 0 || brokenStarts > 0 }
 
     private(set) var isNight = false
     private(set) var isCrowd = false

@@ -84,7 +84,9 @@ final class ScriptedClient {
             if record != saved { history.append(saved) }
             saved = record
         case .hand(let push): hand(push)
-        case .handGap(let gap): handle(.handed(gap.seq))
+        case .handGap(let gap):
+            world.ledger.gapHanded(gap, device: device)
+            handle(.handed(gap.seq))
         case .close: drop()
         case .tell(let notice): take(notice)
         }
@@ -177,6 +179,15 @@ final class ScriptedClient {
         link = nil
         inbox = []
         connectsAtStep = nil
+    }
+
+    /// The phone leaves one network for another: the old link is dead, and the gateway does not know.
+    func switchNetwork() {
+        guard let link else { return }
+        link.isSilent = true
+        drop()
+        handle(.connectionLost("network changed"))
+        handle(.enteredForeground)
     }
 
     /// Says what the client itself might never say.

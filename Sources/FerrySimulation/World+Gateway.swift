@@ -173,6 +173,15 @@ extension World {
 }
 
 extension World {
+    /// What a start would find of a device if the power went now, with all that was not synced.
+    func recovered(_ cid: CID) -> (acknowledged: Seq, dropped: Int)? {
+        let options = StoreOptions(folder: "simulated", clock: { .distantPast })
+        let found = try? SteppedStore.inMemory(options, disk: disk.afterCrash(.lost), tables: tables.afterCrash())
+        guard let recovery = found?.takeRecovery() else { return nil }
+        guard let device = recovery.devices.first(where: { $0.record.cid == cid }) else { return nil }
+        return (device.record.acknowledged, Int(device.record.gap?.count ?? 0))
+    }
+
     /// Lets go of everything; the world and its clients hold each other.
     func end() {
         gateway?.die()

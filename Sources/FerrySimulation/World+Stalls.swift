@@ -10,7 +10,8 @@ extension World {
 
     /// The journal has no turn for a while: nothing is accepted, and whoever is there stays there (P1).
     func stallStore() throws {
-        guard gateway != nil, stopsUntil == nil else { return }
+        // Where little fits into a socket, a ping behind much else is not owed an answer.
+        guard gateway != nil, stopsUntil == nil, scenario.sendBuffer == nil else { return }
         let healthy = clients.filter { client in
             guard let link = client.link, client.isAttached, !client.isFrozen else { return false }
             return link.facts.hasSession && link.isWell && !link.wasAbused && !link.facts.wasClosedByFrame
@@ -33,7 +34,8 @@ extension World {
     // MARK: - A peer that does not read
 
     func clogSomething() {
-        let usable = links.filter { !$0.isClogged && $0.isWell }
+        // Mostly one device, so that others have nothing to suffer from but that.
+        let usable = links.filter { $0.isWell && ($0.device == 0 || dice.chance(100)) }
         guard let link = dice.pick(usable.filter(\.facts.hasSession)) ?? dice.pick(usable) else { return }
         trace.note("clog", link.number)
         link.isClogged = true
@@ -68,11 +70,13 @@ extension World {
             let isNewest = !links.contains { $0.gatewayDescriptor == link.gatewayDescriptor && $0.number > link.number }
             let output = outputs.first { $0.descriptor == link.gatewayDescriptor }
             guard isNewest, let output, output.bytes > configuration.session.highWaterMark else {
+                if link.backedUpSince != nil { trace.note("no longer full", link.number, output?.bytes ?? -1) }
                 link.backedUpSince = nil
                 continue
             }
             // At the turn after the first the gateway has tried to send, and knows.
             guard let since = link.backedUpSince else {
+                trace.note("full", link.number, output.bytes)
                 link.backedUpSince = gatewayClock.now + .milliseconds(1)
                 continue
             }
@@ -125,7 +129,9 @@ extension World {
         let facts = ledger.devices[device]
         let last = link.facts.received.compactMap { facts.seqs[$0] }.max() ?? .zero
         return last <= max(link.facts.acknowledged, link.facts.saidSeq)
-            && !ledger.posts.contains { $0.device == device && $0.attempts > 0 && !$0.isSent && !$0.isRefused }
+            && !ledger.posts.contains {
+                $0.device == device && $0.attempts > 0 && $0.isLong && !$0.isSent && !$0.isRefused
+            }
     }
 }
 

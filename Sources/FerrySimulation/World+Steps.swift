@@ -38,7 +38,7 @@ extension World {
         if scenario.clogs > 0 {
             unclog()
             if dice.chance(scenario.clogs) { clogSomething() }
-            if dice.chance(20) { try checkBystander() }
+            if dice.chance(100) { try checkBystander() }
         }
         if dice.chance(scenario.crashes) {
             if dice.chance(250) { beginStop() } else { crash(Crash(rawValue: dice.below(4)) ?? .lost) }
@@ -86,7 +86,7 @@ extension World {
                 payloadBytes: dice.within(20...max(20, scenario.payloadBytes))))
         backend.post(number)
         // A backend may say everything twice.
-        if dice.chance(30) { dice.pick(backends)?.post(number) }
+        if dice.chance(scenario.repeats) { dice.pick(backends)?.post(number) }
     }
 
     // MARK: - Other calls
@@ -137,9 +137,9 @@ extension World {
     private func liveALittle() {
         guard let client = dice.pick(clients) else { return }
         if scenario.hoards, client.device == 0, (300..<900).contains(trace.step) { return }
-        var kind = dice.below(12)
+        var kind = dice.below(14)
         if scenario.isNight, dice.chance(500) { kind = dice.below(2) }
-        if scenario.isCrowd, dice.chance(400) { kind = 9 }
+        if scenario.isCrowd, dice.chance(600) { kind = dice.pick([9, 11]) ?? 9 }
         trace.note("life", client.device, kind)
         switch kind {
         case 0, 1: client.handle(.enteredBackground)
@@ -155,6 +155,7 @@ extension World {
             guard tokenNumbers[client.device] == nil else { return }
             tokenNumbers[client.device] = client.device
             if let token = token(of: client.device) { client.handle(.deviceTokenChanged(.set(token))) }
+        case 11, 12: client.switchNetwork()
         default: dice.pick(backends)?.lose()
         }
     }

@@ -80,6 +80,7 @@ final class World {
         ledger = Ledger(scenario, gatewayClock, trace)
         tokenNumbers = (0..<scenario.devices).map { dice.chance(800) ? $0 : nil }
         makeAPIToken()
+        ledger.recovered = { [weak self] cid in self?.recovered(cid) }
         try startGateway()
         for device in 0..<scenario.devices {
             let acknowledges = !dice.chance(scenario.neverAcknowledging)
