@@ -93,6 +93,8 @@ extension World {
 
     /// While one device does not read, another gets its message (P7).
     func checkBystander() throws {
+        // What the disk fails to read comes later by itself.
+        guard scenario.diskFaults == 0, scenario.tableFaults == 0, idleWorkers.untilStep <= trace.step else { return }
         guard stopsUntil == nil, gateway != nil, links.contains(where: { $0.backedUpSince != nil }),
             let backend = backends.first(where: { $0.link.map(\.isWell) ?? true }),
             let device = ledger.devices.indices.first(where: isAtEase), let link = currentLink(of: device)
