@@ -85,7 +85,8 @@ let package = Package(
                 "FerryCore", "FerryWire", "FerryRouting", "FerrySession", "FerryAPI", "FerryGateway",
             ]),
         .testTarget(
-            name: "FerrySimulationTests", dependencies: ["ferry", "FerryCore", "FerryIO", "FerryWire", "FerrySimulation"]),
+            name: "FerrySimulationTests",
+            dependencies: ["ferry", "FerryCore", "FerryIO", "FerryWire", "FerrySimulation"]),
         .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),
     ],
     cxxLanguageStandard: .cxx20

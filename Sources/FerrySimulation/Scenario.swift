@@ -148,8 +148,10 @@ struct Scenario {
 
     /// Little room for request ids.
     private mutating func becomeForgetful(_ dice: inout Dice) {
-        requestCapacity = dice.within(4...8)
+        requestCapacity = dice.within(8...16)
         repeats = 500
+        storeTurns = min(storeTurns, 60)
+        posts = 40
         hasCap = false
         delivery = DeliveryPolicy()
         (shortLived, liveOnly, reuses) = (0, 0, 0)
@@ -160,6 +162,9 @@ struct Scenario {
         life = dice.within(15...40)
         crashes = 6
         wakeTurns = dice.pick([1, 5, 20]) ?? 5
+        posts = dice.pick([10, 40]) ?? 10
+        ownAlerts = dice.pick([0, 0, 200]) ?? 0
+        diskFaults = dice.pick([0, 0, 2]) ?? 0
         hasCap = false
         delivery.messageCap = DeliveryPolicy().messageCap
         delivery.byteCap = DeliveryPolicy().byteCap

@@ -39,7 +39,7 @@ extension World {
             guard failure.kind == .full || failure.kind == .disk else { throw failure }
             trace.note("no start", isBroken ? 1 : 0)
             startsAtStep = trace.step + 50
-            guard isBroken else { return }
+            guard isBroken else { return processEnded() }
             // It was the power.
             cutPower(.torn(dice.next()))
             healDisk()
@@ -128,15 +128,19 @@ extension World {
         case .lost: cutPower(.lost)
         case .kept: cutPower(.kept)
         case .torn: cutPower(.torn(dice.next()))
-        case .killed:
-            disk = disk.afterKill()
-            tables = tables.afterCrash(keeping: dice.below(tables.unflushedCount + 1))
+        case .killed: processEnded()
         }
         // A machine that loses its power tells nobody.
         if kind != .killed {
             for link in links where dice.chance(500) { link.isSilent = true }
         }
         startsAtStep = trace.step + dice.below(100)
+    }
+
+    /// However a process ends, what the tables did not flush is on disk as far as they got by themselves.
+    private func processEnded() {
+        disk = disk.afterKill()
+        tables = tables.afterCrash(keeping: dice.below(tables.unflushedCount + 1))
     }
 
     func cutPower(_ fate: MemoryDisk.Fate) {
@@ -163,7 +167,7 @@ extension World {
         self.gateway = nil
         store = nil
         stopsUntil = nil
-        disk = disk.afterKill()
+        processEnded()
         startsAtStep = trace.step + dice.below(50)
     }
 
