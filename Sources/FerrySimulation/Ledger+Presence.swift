@@ -29,7 +29,10 @@ extension Ledger {
         case .background:
             link.facts.isBackgroundFed = true
             leftForCertain(link, device)
-            if link.facts.hasSession, devices[device].openLinks == 1 { devices[device].backgroundStep = step }
+            // A peer that does not read may have been cut off already, unseen, and what it says is thrown away.
+            if link.facts.hasSession, devices[device].openLinks == 1, !link.wasClogged {
+                devices[device].backgroundStep = step
+            }
         case .bye:
             link.facts.hasSaidBye = true
             leftForCertain(link, device)
