@@ -88,7 +88,9 @@ let package = Package(
             dependencies: [
                 "FerryCore", "FerryWire", "FerryRouting", "FerrySession", "FerryAPI", "FerryGateway",
             ]),
-        .testTarget(name: "FerrySimulationTests", dependencies: ["ferry", "FerryIO", "FerrySimulation"]),
+        .testTarget(
+            name: "FerrySimulationTests",
+            dependencies: ["ferry", "FerryCore", "FerryIO", "FerryWire", "FerrySimulation"]),
         .testTarget(
             name: "FerryRaceTests",
             dependencies: [

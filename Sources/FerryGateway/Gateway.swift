@@ -56,6 +56,8 @@ package final class Gateway: Sendable {
         }
     }
 
+    /// - Parameter clock: also the store's, so that what the shards call a time and what the journal takes for the last one
+    ///   are of one kind: where the wall clock was put back, the start after next must not fall behind this life's times.
     package init(
         configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel, clock: GatewayClock
     ) throws {

@@ -27,6 +27,14 @@ extension Shard {
         (0..<devices.endIndex).reduce(0) { devices.isInUse($1) ? $0 + Int(devices[$1].pending.count) : $0 }
     }
 
+    /// What devices have not taken yet.
+    var outputs: [(descriptor: Int32, bytes: Int)] {
+        (0..<connections.highWater).compactMap { slot in
+            guard connections[slot].kind == .device, !connections[slot].output.isEmpty else { return nil }
+            return (connections[slot].transport.descriptor, connections[slot].output.count)
+        }
+    }
+
     /// Messages in the logs of all devices: what `tally.kept` counts.
     private var loggedMessages: Int {
         (0..<devices.endIndex).reduce(0) { devices.isInUse($1) ? $0 + devices[$1].machine.log.count : $0 }

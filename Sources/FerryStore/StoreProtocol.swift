@@ -22,6 +22,9 @@ package struct MessageReference: Equatable, Sendable {
 package struct SegmentRemains: Equatable, Sendable {
     /// Devices whose row changed in the segment (by any record but accepts), as they are now.
     package var devices: [DeviceRecord] = []
+    /// Devices whose gap counts drops of this segment's messages that the disk refused to record. Such a row must be on disk
+    /// exactly when the segment is past: beside the messages themselves it would tell of them, and they would be kept again.
+    package var carryingDevices: [DeviceRecord] = []
     /// Messages of the segment that are still kept.
     package var kept: [MessageReference] = []
     /// Request ids answered in the segment that are still within their window.
@@ -32,7 +35,7 @@ package struct SegmentRemains: Equatable, Sendable {
     package init() {}
 
     package static func == (left: Self, right: Self) -> Bool {
-        left.devices == right.devices && left.kept == right.kept
+        left.devices == right.devices && left.carryingDevices == right.carryingDevices && left.kept == right.kept
             && left.requests.elementsEqual(right.requests) { $0.key == $1.key && $0.answer == $1.answer }
             && left.revokedTokens.elementsEqual(right.revokedTokens) {
                 $0.digest == $1.digest && $0.expiresAt == $1.expiresAt

@@ -61,7 +61,8 @@ final class RaceWorld {
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
         let store = try SteppedStore.inMemory(options, disk: disk, tables: tables)
-        let gateway = try SteppedGateway(configuration, store: store, wake: wake, seed: 1, clock: { clock.now })
+        let gateway = try SteppedGateway(
+            configuration, store: store, wake: wake, seed: 1, clock: { clock.now }, raise: { _ in })
         return (store, gateway)
     }
 
