@@ -94,9 +94,7 @@ extension Shard {
                 return
             }
             if case .own(let message) = plan, !devices[device].machine.wantsStub(of: message) {
-                stubsInFlight -= 1
-                note(.stubWithdrawn(message.seq), device)
-                tell(device: device, .stubWithdrawn(message.seq))
+                withdrawStub(message.seq, device)
                 return
             }
             requestOwnStub(content, plan, device)

@@ -37,8 +37,13 @@ extension Shard {
     }
 
     mutating func requestOwnStub(_ content: AcceptedMessage, _ plan: StubPlan, _ device: Int) {
-        guard let alert = content.alert, let token = devices[device].record.token else {
-            stubAnswered(content.cid, plan, .refused("the device has no token"))
+        guard let token = devices[device].record.token else {
+            // It was lost while the text was read. That settles nothing: with the next token the stub is due.
+            withdrawStub(content.seq, device)
+            return
+        }
+        guard let alert = content.alert else {
+            stubAnswered(content.cid, plan, .refused("the message has no alert"))
             return
         }
         let stub = environment.composer.own(
@@ -46,6 +51,13 @@ extension Shard {
             isBackground: alert.isBackground, expiresAt: content.isLiveOnly ? nil : content.expiresAt,
             identity: content.messageID.value)
         send(stub, plan, content.cid)
+    }
+
+    /// The message's own alert is not asked for after all.
+    mutating func withdrawStub(_ seq: Seq, _ device: Int) {
+        stubsInFlight -= 1
+        note(.stubWithdrawn(seq), device)
+        tell(device: device, .stubWithdrawn(seq))
     }
 
     private mutating func send(_ stub: StubRequest, _ plan: StubPlan, _ cid: CID) {

@@ -278,6 +278,42 @@ struct StubRaces {
         try world.checkEnd(kept: 2)
     }
 
+    /// It was recorded as refused for want of a token, and never asked for again.
+    @Test func `An own alert whose device loses its token while the text is read is due again with the next token`()
+        throws
+    {
+        let world = try RaceWorld()
+        let former = try RaceDevice(world)
+        let later = try RaceDevice(world, number: 2)
+        let backend = try RaceBackend(world)
+        let formerLine = try former.attach()
+        let laterLine = try later.attach()
+        backend.post("a", to: former, alert: "hello")
+        world.settle()
+        #expect(formerLine.stream() == [.push("a", false)])
+        formerLine.send(.background)
+        world.turn()
+        world.sync()
+        world.turn()
+        #expect(world.waiting("reads") == 1)
+        // The other device's claim, and then the loss of this one, are on disk before the reader has its turn.
+        let token = try #require(former.token)
+        laterLine.send(.deviceToken(DeviceTokenFrame(change: .set(token))))
+        for _ in 0..<3 {
+            world.turn()
+            world.sync()
+        }
+        world.turn()
+        #expect(world.waiting("reads") == 1)
+        world.settle()
+        #expect(world.wake.count == 0)
+        #expect(world.waiting("stubsInFlight") == 0)
+        formerLine.send(.deviceToken(DeviceTokenFrame(change: .set(token))))
+        world.settle()
+        #expect(world.wake.stubs.map(\.token) == [token.bytes])
+        try world.checkEnd(kept: 1)
+    }
+
     // MARK: - The power
 
     @Test(arguments: [true, false])
