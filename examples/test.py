@@ -91,7 +91,7 @@ class Run:
     def begin(self) -> None:
         self.gateway = self._start("ferry serve", [
             self._ferry, "serve", "--data", str(self._folder / "data"), "--device-listen", "127.0.0.1:0",
-            "--http-listen", "127.0.0.1:0"])
+            "--http-listen", "127.0.0.1:0", "--backend-listen", "127.0.0.1:0"])
         ready = self.gateway.event("ready")
         self._device_address = ready["device"]
         self.app = json.loads((self._folder / "data.apps.json").read_text(encoding="utf-8"))[0]

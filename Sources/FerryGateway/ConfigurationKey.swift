@@ -73,6 +73,12 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "highWaterBytes", 1...1 << 26, "unsent bytes of a connection above which no more is read for it",
             { $0.session.highWaterMark = Int($1) }),
+        .seconds(
+            "linkKeepAliveSeconds", 1...86_400, "how often a backend's link must be heard", { $0.link.keepAlive = $1 }),
+        .integer(
+            "linkWindow", 1...65_536, "pushes of a backend's link without an answer", { $0.link.window = Int($1) }),
+        .integer(
+            "linkWindowBytes", 70_656...1 << 30, "bytes of those pushes", { $0.link.windowBytes = Int($1) }),
         .integer(
             "payloadCharacters", 1...65_536, "characters of a transmission",
             { $0.api = APILimits(payloadCharacters: Int($1), bodyBytes: $0.api.bodyBytes) }),

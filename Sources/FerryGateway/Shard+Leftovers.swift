@@ -12,7 +12,8 @@ extension Shard {
             ("deferred", deferred.count), ("requestWaiters", requestWaiters.count),
             ("statusQuestions", statusQuestions.count), ("revocations", revocations.count),
             ("logged", loggedMessages - counters.keptMessages), ("handshakes", handshakes.count),
-            ("backends", backends.count), ("requestBytes", requestBytes),
+            ("backends", backends.count), ("requestBytes", requestBytes), ("links", links.count),
+            ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]
     }
 

@@ -44,7 +44,8 @@ class Gateway:
             self.process = await asyncio.create_subprocess_exec(
                 self.binary, "serve", "--config", str(config), "--data", str(self.data), "--apps",
                 str(self.home / "apps.json"), "--witness", str(self.witness), "--device-listen", "127.0.0.1:0",
-                "--http-listen", "127.0.0.1:0", "--shards", str(self.chance.choice((1, 2, 2, 3))),
+                "--http-listen", "127.0.0.1:0", "--backend-listen", "127.0.0.1:0", "--shards",
+                str(self.chance.choice((1, 2, 2, 3))),
                 stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=log)
 
     async def ready(self) -> None:

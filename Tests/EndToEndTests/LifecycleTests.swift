@@ -162,7 +162,7 @@ internal import Testing
         let world = try await World(shards: shards, starts: false)
         let arguments = [
             "serve", "--data", world.data, "--shards", "\(shards)", "--device-listen", "127.0.0.1:0", "--http-listen",
-            "127.0.0.1:0",
+            "127.0.0.1:0", "--backend-listen", "127.0.0.1:0",
         ]
         let first = try Child(arguments)
         #expect(try await first.line()?.contains("ready") == true)
