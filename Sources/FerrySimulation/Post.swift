@@ -22,8 +22,9 @@ struct Post {
     /// The first success that a backend read.
     var answeredStep: Int?
     var answeredLife = 0
-    var wasOnline = false
-    var taskID = ""
+    /// As the answer had it; a link's says neither.
+    var wasOnline: Bool?
+    var taskID: String?
     /// Handed to some app of the device.
     var isHanded = false
     /// A frame with it has left the gateway.

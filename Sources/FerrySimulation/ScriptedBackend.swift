@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// A backend: posts over HTTP, several at once on one connection, and posts again what it has no answer for.
+/// A backend: posts over HTTP or a link, several at once on one connection, and posts again what it has no answer for.
 final class ScriptedBackend {
     private let number: Int
     private let world: World
@@ -12,6 +12,8 @@ final class ScriptedBackend {
     private(set) var unanswered: [Int] = []
     private var connections = 0
     private var place = 0
+    /// Of a backend that has a link.
+    private var speech: LinkSpeech?
 
     init(number: Int, world: World) {
         self.number = number
@@ -21,7 +23,7 @@ final class ScriptedBackend {
     func post(_ number: Int) {
         guard let cid = world.ledger.devices[world.ledger.posts[number].device].cid else { return }
         if link == nil { connect() }
-        guard let link else {
+        guard let link, speech?.isOpen != false else {
             if !unanswered.contains(number) { unanswered.append(number) }
             return
         }
@@ -32,7 +34,9 @@ final class ScriptedBackend {
         world.trace.note(
             "post", number, world.ledger.posts[number].device, world.ledger.posts[number].attempts,
             "ttl \(world.ledger.posts[number].ttl) of \(cid)")
-        link.send(request(world.ledger.posts[number], cid))
+        link.send(
+            world.isOverLinks
+                ? LinkSpeech.push(world.ledger.posts[number], cid) : request(world.ledger.posts[number], cid))
     }
 
     func postAgain() {
@@ -47,6 +51,10 @@ final class ScriptedBackend {
         link = world.connect(device: nil)
         connections += 1
         inbox = []
+        guard world.isOverLinks, let link else { return }
+        let speech = LinkSpeech(app: world.app)
+        self.speech = speech
+        link.send(speech.hello)
     }
 
     private func request(_ post: Post, _ cid: CID) -> [UInt8] {
@@ -68,7 +76,11 @@ final class ScriptedBackend {
     func turn() {
         guard let link else { return }
         inbox.append(contentsOf: link.deliver(world.portion()))
-        while let answer = nextAnswer() { take(answer) }
+        if world.isOverLinks {
+            takeLinkFrames()
+        } else {
+            while let answer = nextAnswer() { take(answer) }
+        }
         if link.isOverForPeer { lose() }
     }
 
@@ -76,12 +88,57 @@ final class ScriptedBackend {
     func lose() {
         link?.peerCloses()
         link = nil
+        speech = nil
         for number in open {
             world.ledger.answerLost(number)
             if !unanswered.contains(number) { unanswered.append(number) }
         }
         open = []
     }
+
+    // MARK: - Over a link
+
+    private func takeLinkFrames() {
+        while speech != nil {
+            let heard: LinkSpeech.Heard?
+            do throws(Violation) {
+                heard = try speech?.hear(&inbox)
+            } catch {
+                world.report(error)
+                return
+            }
+            switch heard {
+            case nil: return
+            case .say(let bytes): link?.send(bytes)
+            case .opened: postAllAgain()
+            case .closed: return
+            case .outcomes(let outcomes): for code in outcomes { take(code: code) }
+            }
+        }
+    }
+
+    /// The outcome of the oldest open post; nil: accepted.
+    private func take(code: UInt64?) {
+        guard !open.isEmpty else {
+            world.report(Violation(promise: "P2", what: "a link got an answer that it did not ask for"))
+            return
+        }
+        let number = open.removeFirst()
+        world.trace.note("link answer", number, Int(code ?? 0))
+        switch code {
+        case nil:
+            world.check { () throws(Violation) in
+                try world.ledger.accepted(number, taskID: nil, wasOnline: nil)
+            }
+        case 30_019:
+            world.ledger.refused(number)
+            if !world.ledger.posts[number].isAccepted, !unanswered.contains(number) { unanswered.append(number) }
+        case .some(let code):
+            world.report(Violation(promise: "API", what: "post \(number) was refused over a link with \(code)"))
+        }
+    }
+
+    // MARK: - Over HTTP
 
     private func nextAnswer() -> String? {
         guard let end = inbox.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
