@@ -117,17 +117,19 @@ extension Shard {
 
     // MARK: - Outcomes
 
+    private static var linksLookedAt: Int { 8 }
+
     /// Of an order of this shard's devices: it travels with all others of this turn.
     mutating func noteLinkAnswer(_ origin: APIOrigin, _ result: Result<PushReceipt, APIError>) {
-        // The last one first: what comes from one link comes together.
-        var place = linkAnswers.count - 1
-        while place >= 0, linkAnswers[place].connection != origin.connection || linkAnswers[place].shard != origin.shard
-        {
-            place -= 1
+        // What comes from one link comes together. Where it does not, a link may get two mails of one turn.
+        let nearby = linkAnswers.indices.suffix(Self.linksLookedAt)
+        var place = linkAnswers.count
+        for index in nearby
+        where linkAnswers[index].connection == origin.connection && linkAnswers[index].shard == origin.shard {
+            place = index
         }
-        if place < 0 {
+        if place == linkAnswers.count {
             linkAnswers.append(LinkAnswers(shard: origin.shard, connection: origin.connection))
-            place = linkAnswers.count - 1
         }
         switch result {
         case .success: linkAnswers[place].accepted.append(origin.slot)
