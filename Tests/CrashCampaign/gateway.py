@@ -61,6 +61,7 @@ class Gateway:
         event = json.loads(line)
         self.world.device_port = int(event["device"].rpartition(":")[2])
         self.world.http_port = int(event["http"].rpartition(":")[2])
+        self.world.link_port = int(event["backend"].rpartition(":")[2])
         self.world.life += 1
         self.world.is_up = True
 
