@@ -1,7 +1,9 @@
 # make serve   starts the gateway; ARGS="--data DIR …" are its options
 # make test    runs every test
 # make simulate SEEDS=n   plays n whole gateways and checks the promises; ARGS="--first S --steps K"
+# make network-test   lets peers go without a word, over real paths that are cut
 # make crash-test ROUNDS=20 SEED=…   kills a gateway under load and compares what was answered with what was delivered
+# make bench   compares the gateway with mosquitto, NATS, redis and the floor; ARGS="--only online,floor,ferry"
 # make check   runs the checks of .ci/checks, without building
 # make deps    installs the Debian packages that are missing
 
@@ -9,7 +11,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-PACKAGES := librocksdb-dev libsimdjson-dev libssl-dev zlib1g-dev python3 curl ca-certificates
+PACKAGES := librocksdb-dev libsimdjson-dev libssl-dev zlib1g-dev python3 curl ca-certificates iproute2
 # What a toolchain needs that was only unpacked; installed when it does not run, or has no C++ library to compile with.
 TOOLCHAIN_PACKAGES := g++ git libcurl4-openssl-dev libncurses-dev libsqlite3-dev libxml2-dev
 ARGS ?=
@@ -19,7 +21,7 @@ SEED ?=
 
 say = @printf '==> %s\n' '$(1)' >&2
 
-.PHONY: help serve test simulate crash-test check format deps swift
+.PHONY: help serve test simulate network-test crash-test bench check format deps swift
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -63,6 +65,19 @@ crash-test: deps
 	$(call say,$(ROUNDS) rounds of kills)
 	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/CrashCampaign/campaign.py .build/release/ferry \
 		--rounds '$(ROUNDS)' $(if $(SEED),--seed '$(SEED)')
+
+bench: deps
+	$(call say,what the gateway is compared with)
+	@bench/setup
+	@python3 bench/test_comparison.py
+	$(call say,building ferry for release; the first time takes some minutes)
+	@bench/run $(ARGS)
+
+network-test: deps
+	$(call say,building ferry for release; the first time takes some minutes)
+	@swift build -c release --product ferry >&2 \
+		|| { echo 'make network-test: ferry could not be built, the reason is above' >&2; exit 1; }
+	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/Network/half_open.py .build/release/ferry
 
 check: swift
 	@for check in .ci/checks/*.py; do \

@@ -32,6 +32,7 @@ let package = Package(
         // Level 1: bytes and decisions (pure); the operating system (not).
         .target(name: "FerryWire", dependencies: ["FerryCore"]),
         .target(name: "FerryRouting", dependencies: ["FerryCore"]),
+        .target(name: "FerryStats", dependencies: ["FerryCore"]),
         .target(name: "FerryIO", dependencies: ["FerryCore", "CLinux", "COpenSSL"]),
 
         // Level 2: one concern each; they never import each other.
@@ -39,14 +40,14 @@ let package = Package(
         .target(name: "FerryAPI", dependencies: ["FerryCore", "CSimdJSON"]),
         .target(name: "FerryClientCore", dependencies: ["FerryCore", "FerryWire"]),
         .target(name: "FerryAPNS", dependencies: ["FerryCore", "FerryIO"]),
-        .target(name: "FerryStore", dependencies: ["FerryCore", "FerryIO", "CRocksDB", "CZlib"]),
+        .target(name: "FerryStore", dependencies: ["FerryCore", "FerryStats", "FerryIO", "CRocksDB", "CZlib"]),
 
         // Level 3: where the concerns meet.
         .target(
             name: "FerryGateway",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryAPNS",
-                "FerryStore",
+                "FerryCore", "FerryWire", "FerryRouting", "FerryStats", "FerryIO", "FerrySession", "FerryAPI",
+                "FerryAPNS", "FerryStore",
             ]),
         // The one that may import a neighbour: it plays the whole gateway.
         .target(
@@ -60,7 +61,9 @@ let package = Package(
         // Level 4: the one executable.
         .executableTarget(
             name: "ferry",
-            dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryGateway", "FerryClient", "FerrySimulation"]),
+            dependencies: [
+                "FerryCore", "FerryStats", "FerryWire", "FerryIO", "FerryGateway", "FerryClient", "FerrySimulation",
+            ]),
 
         // Tests: what they share, one target a module, then the suites that cross modules.
         .target(name: "FerryTestSupport", path: "Tests/FerryTestSupport"),
@@ -69,6 +72,7 @@ let package = Package(
         .testTarget(
             name: "FerryRoutingTests", dependencies: ["FerryCore", "FerryRouting", "FerryTestSupport"],
             exclude: ["Tables"]),
+        .testTarget(name: "FerryStatsTests", dependencies: ["FerryCore", "FerryStats", "FerryTestSupport"]),
         .testTarget(
             name: "FerrySessionTests", dependencies: ["FerryCore", "FerryWire", "FerrySession", "FerryTestSupport"],
             exclude: ["Tables"]),
@@ -78,13 +82,21 @@ let package = Package(
         .testTarget(
             name: "FerryClientCoreTests", dependencies: ["FerryCore", "FerryWire", "FerryClientCore"],
             exclude: ["ClientStateMachine.matrix.txt"]),
-        .testTarget(name: "FerryStoreTests", dependencies: ["FerryCore", "FerryIO", "FerryStore"]),
+        .testTarget(name: "FerryStoreTests", dependencies: ["FerryCore", "FerryIO", "FerryStats", "FerryStore"]),
         .testTarget(
             name: "FerryGatewayTests",
             dependencies: [
                 "FerryCore", "FerryWire", "FerryRouting", "FerrySession", "FerryAPI", "FerryGateway",
             ]),
-        .testTarget(name: "FerrySimulationTests", dependencies: ["ferry", "FerryIO", "FerrySimulation"]),
+        .testTarget(
+            name: "FerrySimulationTests",
+            dependencies: ["ferry", "FerryCore", "FerryIO", "FerryWire", "FerrySimulation"]),
+        .testTarget(
+            name: "FerryRaceTests",
+            dependencies: [
+                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPNS", "FerryStore",
+                "FerryClientCore", "FerryGateway",
+            ]),
         .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),
     ],
     cxxLanguageStandard: .cxx20

@@ -11,10 +11,12 @@ from common import ROOT, Findings
 KEYS = ROOT / "Sources/FerryGateway/ConfigurationKey.swift"
 PLACES = ROOT / "Sources/ferry/ServeSettings.swift"
 OPTIONS = ROOT / "Sources/ferry/ServeCommand.swift"
+POLICIES = ROOT / "Sources/FerryRouting/CapPolicy.swift"
 DOCUMENT = ROOT / "docs/configuration.md"
 
-NUMBER_KEY = re.compile(r'\.(integer|milliseconds|seconds)\(\s*"(\w+)",\s*([\d_]+)\.\.\.([\d_<\s]+),\s*"([^"]*)"')
+NUMBER_KEY = re.compile(r'\.(integer|cap|milliseconds|seconds)\(\s*"(\w+)",\s*([\d_]+)\.\.\.([\d_<\s]+),\s*"([^"]*)"')
 TEXT_KEY = re.compile(r'\.text\("(\w+)", "([^"]*)"')
+WORD_KEY = re.compile(r'\.word\(\s*"(\w+)",\s*(\w+)\.self,\s*"([^"]*)"')
 PLACE_KEY = re.compile(r'\("(\w+)", "([^"]*)"\)')
 OPTION = re.compile(r'CommandOption\(\s*"(--[\w-]+)"(?:,\s*"[^"]*")?,\s*help:\s*"[^"]*"(?:,\s*environment:\s*"(\w+)")?', re.S)
 
@@ -30,7 +32,11 @@ def main() -> None:
     code = KEYS.read_text(encoding="utf-8")
     for unit, name, low, high, meaning in NUMBER_KEY.findall(code):
         range_text = f"{number(low)}…{number(high)}"
-        expected[name] = [range_text if unit == "integer" else f"{unit}, {range_text}", meaning]
+        units = {"integer": range_text, "cap": f"{range_text} or `unlimited`"}
+        expected[name] = [units.get(unit, f"{unit}, {range_text}"), meaning]
+    for name, kind, meaning in WORD_KEY.findall(code):
+        words = re.findall(r"^    case (\w+)$", POLICIES.read_text(encoding="utf-8").split(f"enum {kind}", 1)[1].split("\n}", 1)[0], re.M)
+        expected[name] = [" or ".join(f"`{word}`" for word in words), meaning]
     for name, meaning in TEXT_KEY.findall(code):
         expected[name] = ["text, 1…1024 bytes", meaning]
     places = PLACES.read_text(encoding="utf-8").split("placeKeys", 1)[1].split("]\n", 1)[0]

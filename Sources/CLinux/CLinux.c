@@ -154,6 +154,8 @@ int clinux_socket_error(int fd) {
 long clinux_receive(int fd, void *buffer, size_t capacity) { ANSWER(recv(fd, buffer, capacity, 0)); }
 long clinux_send(int fd, const void *bytes, size_t count) { ANSWER(send(fd, bytes, count, MSG_NOSIGNAL)); }
 int clinux_close(int fd) { return close(fd) < 0 ? -errno : 0; }
+int clinux_set_send_buffer(int fd, int bytes) { ANSWER(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes)); }
+
 int clinux_socketpair(int descriptors[2]) {
     ANSWER(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, descriptors));
 }

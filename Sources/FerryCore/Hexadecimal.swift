@@ -10,6 +10,35 @@ package enum Hexadecimal {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// Appends the 32 digits of `value`.
+    package static func append(_ value: Identifier128, to text: inout [UInt8]) {
+        append(value.high, to: &text)
+        append(value.low, to: &text)
+    }
+
+    private static func append(_ half: UInt64, to text: inout [UInt8]) {
+        var shift: UInt64 = 64
+        while shift > 0 {
+            shift -= 4
+            text.append(digit(UInt8(truncatingIfNeeded: half >> shift) & 15))
+        }
+    }
+
+    /// The number that exactly 32 digits of either case spell.
+    package static func identifier(_ digits: UnsafeBufferPointer<UInt8>) -> Identifier128? {
+        guard digits.count == 32, let high = half(digits, 0), let low = half(digits, 16) else { return nil }
+        return Identifier128(high: high, low: low)
+    }
+
+    private static func half(_ digits: UnsafeBufferPointer<UInt8>, _ start: Int) -> UInt64? {
+        var number: UInt64 = 0
+        for index in start..<start + 16 {
+            guard let nibble = value(digits[index]) else { return nil }
+            number = number << 4 | UInt64(nibble)
+        }
+        return number
+    }
+
     /// The bytes that `text` spells, or nil when it holds anything but an even number of hex digits (either case).
     package static func decode(_ text: String) -> [UInt8]? {
         let digits = Array(text.utf8)

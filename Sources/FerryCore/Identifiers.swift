@@ -10,8 +10,9 @@ package struct Identifier128: Hashable, Comparable, Sendable, BitwiseCopyable {
 
     /// Reads 32 hex digits; nil for any other text.
     package init?(hex: String) {
-        guard hex.utf8.count == 32, let bytes = Hexadecimal.decode(hex) else { return nil }
-        self.init(bytes: bytes)
+        var hex = hex
+        guard let value = hex.withUTF8({ Hexadecimal.identifier($0) }) else { return nil }
+        self = value
     }
 
     /// Reads the first 16 bytes, big-endian; nil when there are fewer.
@@ -37,7 +38,12 @@ package struct Identifier128: Hashable, Comparable, Sendable, BitwiseCopyable {
     }
 
     /// 32 lower-case hex digits.
-    package var hex: String { Hexadecimal.encode(bytes) }
+    package var hex: String {
+        var text: [UInt8] = []
+        text.reserveCapacity(32)
+        Hexadecimal.append(self, to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
 
     package static func < (left: Self, right: Self) -> Bool {
         left.high != right.high ? left.high < right.high : left.low < right.low
@@ -108,9 +114,27 @@ package struct TaskID: Hashable, Sendable, BitwiseCopyable, CustomStringConverti
     }
 
     package var description: String {
-        let digits = String(monthDay)
-        let date = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
-        return "RAS\(Character(UnicodeScalar(kind.rawValue)))_\(date)_\(value.hex)"
+        var text: [UInt8] = []
+        text.reserveCapacity(42)
+        append(to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends the text, which is ASCII.
+    package func append(to text: inout [UInt8]) {
+        text.append(0x52)
+        text.append(0x41)
+        text.append(0x53)
+        text.append(kind.rawValue)
+        text.append(0x5f)
+        // Four digits are what a month and a day have; the type could hold five.
+        if monthDay > 9_999 { text.append(0x30 + UInt8(truncatingIfNeeded: monthDay / 10_000)) }
+        text.append(0x30 + UInt8(truncatingIfNeeded: monthDay / 1_000 % 10))
+        text.append(0x30 + UInt8(truncatingIfNeeded: monthDay / 100 % 10))
+        text.append(0x30 + UInt8(truncatingIfNeeded: monthDay / 10 % 10))
+        text.append(0x30 + UInt8(truncatingIfNeeded: monthDay % 10))
+        text.append(0x5f)
+        Hexadecimal.append(value, to: &text)
     }
 }
 

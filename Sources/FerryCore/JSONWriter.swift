@@ -45,6 +45,16 @@ package struct JSONWriter {
         bytes.append(contentsOf: (value ? "true" : "false").utf8)
     }
 
+    /// A member's name that `write` appends and that needs no escapes.
+    package mutating func name(plain write: (inout [UInt8]) -> Void) {
+        separate()
+        bytes.append(0x22)
+        write(&bytes)
+        bytes.append(0x22)
+        bytes.append(0x3a)
+        needsComma = false
+    }
+
     /// Bytes that are one JSON value already.
     package mutating func raw(_ value: [UInt8]) {
         separate()

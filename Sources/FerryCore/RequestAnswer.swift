@@ -1,5 +1,5 @@
 /// The first answer to a request id, kept for its window.
-package struct RequestAnswer: Equatable, Sendable {
+package struct RequestAnswer: Equatable, Sendable, BitwiseCopyable {
     package var content: Identifier128
     package var taskID: TaskID
     package var wasOnline: Bool

@@ -3,21 +3,23 @@
 /// Four levels of 64 slots; an entry sits in the coarsest level whose slot still lies ahead of it and moves down as time
 /// passes, so it is touched at most four times. It fires in the first `advance` at or after its deadline, never before,
 /// at most one tick (`tickMilliseconds`) late. A deadline past the horizon (64⁴ ticks, 74 hours at 16 ms) waits in the
-/// last slot and is placed again from there.
+/// last slot and is placed again from there; one that is more than 198 days away fires after 198 days.
 package struct TimerWheel {
     package static let tickMilliseconds: Int64 = 16
     private static let slotsPerLevel: Int64 = 64
     private static let levels = 4
-    private static let unscheduled: Int64 = .min
+    private static let unscheduled = UInt16.max
+    /// What the farthest deadline may be away, in ticks: 198 days. A later one fires then.
+    private static let farthest: Int64 = 1 << 30
 
     /// Head of each slot's doubly linked list; -1 is empty.
     private var heads: [Int32]
     private var next: [Int32] = []
     private var previous: [Int32] = []
-    /// Deadline of each index in ticks, or `unscheduled`.
-    private var deadlines: [Int64] = []
-    /// The slot that each index is linked in.
-    private var slots: [Int32] = []
+    /// The low bits of each index's deadline in ticks; all are within `farthest` of the current tick.
+    private var deadlines: [UInt32] = []
+    /// The slot that each index is linked in, or `unscheduled`.
+    private var slots: [UInt16] = []
     /// How many indices are linked in each level.
     private var population: [Int]
     /// The last tick that was handled.
@@ -34,24 +36,25 @@ package struct TimerWheel {
     /// Sets or moves the deadline of `index` (0...Int32.max). One already past fires at the next `advance` to a later tick.
     package mutating func schedule(_ index: Int, at deadline: Instant) {
         grow(to: index)
-        if deadlines[index] != Self.unscheduled { unlink(index) } else { count += 1 }
+        if slots[index] != Self.unscheduled { unlink(index) } else { count += 1 }
         // Rounded up: never early.
         let (padded, overflow) = deadline.milliseconds.addingReportingOverflow(Self.tickMilliseconds - 1)
         let tick = (overflow ? Int64.max : padded) / Self.tickMilliseconds
-        deadlines[index] = max(tick, currentTick + 1)
+        let near = min(max(tick, currentTick + 1), currentTick + Self.farthest)
+        deadlines[index] = UInt32(truncatingIfNeeded: near)
         link(index)
     }
 
     /// Forgets the deadline of `index`, if it has one.
     package mutating func cancel(_ index: Int) {
-        guard index < deadlines.count, deadlines[index] != Self.unscheduled else { return }
+        guard isScheduled(index) else { return }
         unlink(index)
-        deadlines[index] = Self.unscheduled
+        slots[index] = Self.unscheduled
         count -= 1
     }
 
     package func isScheduled(_ index: Int) -> Bool {
-        index < deadlines.count && deadlines[index] != Self.unscheduled
+        index < slots.count && slots[index] != Self.unscheduled
     }
 
     /// Moves time on and appends each index whose deadline has come to `fired`, in order of tick.
@@ -114,26 +117,31 @@ package struct TimerWheel {
     private mutating func grow(to index: Int) {
         guard index >= deadlines.count else { return }
         let missing = max(index + 1 - deadlines.count, deadlines.count)
-        deadlines.append(contentsOf: repeatElement(Self.unscheduled, count: missing))
+        deadlines.append(contentsOf: repeatElement(0, count: missing))
         next.append(contentsOf: repeatElement(-1, count: missing))
         previous.append(contentsOf: repeatElement(-1, count: missing))
-        slots.append(contentsOf: repeatElement(-1, count: missing))
+        slots.append(contentsOf: repeatElement(Self.unscheduled, count: missing))
+    }
+
+    private func deadline(_ index: Int) -> Int64 {
+        currentTick + Int64(Int32(truncatingIfNeeded: deadlines[index] &- UInt32(truncatingIfNeeded: currentTick)))
     }
 
     private mutating func link(_ index: Int) {
-        let distance = deadlines[index] - currentTick
-        var place = slot(level: 0, tick: deadlines[index])
+        let deadline = deadline(index)
+        let distance = deadline - currentTick
+        var place = slot(level: 0, tick: deadline)
         for level in 0..<Self.levels {
             // Strictly inside the level's turn, so that a slot never mixes this turn with the next.
             if distance < Self.span(level: level + 1) {
-                place = slot(level: level, tick: deadlines[index])
+                place = slot(level: level, tick: deadline)
                 break
             }
             if level == Self.levels - 1 {
                 place = slot(level: level, tick: currentTick + Self.span(level: Self.levels) - 1)
             }
         }
-        slots[index] = Int32(place)
+        slots[index] = UInt16(truncatingIfNeeded: place)
         population[place / Int(Self.slotsPerLevel)] += 1
         previous[index] = -1
         next[index] = heads[place]
@@ -166,7 +174,7 @@ package struct TimerWheel {
         while cursor >= 0 {
             let index = Int(cursor)
             cursor = next[index]
-            deadlines[index] = Self.unscheduled
+            slots[index] = Self.unscheduled
             population[0] -= 1
             count -= 1
             fired.append(index)

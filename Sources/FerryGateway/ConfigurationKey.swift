@@ -29,11 +29,24 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "connectionLimit", 1...10_000_000, "connections held at once; by default what the descriptor limit allows",
             { $0.connectionLimit = Int($1) }),
+        .cap(
+            "messageCap", 1...1_000_000, "kept messages of one device", { $0.delivery.messageCap = $1 }),
+        .cap(
+            "byteCap", 1...1 << 32, "payload bytes kept for one device", { $0.delivery.byteCap = $1 }),
+        .word(
+            "capPolicy", CapPolicy.self,
+            "at a device's cap the oldest unsent message is dropped and told, or the push is refused",
+            { $0.delivery.capPolicy = $1 }),
+        .cap(
+            "memoryBytes", 65_536...1 << 50,
+            "memory for what grows with load, as estimated; above it pushes get 30019",
+            { $0.memoryBytes = $1 }),
+        .cap(
+            "storeBytes", 1...1 << 50, "payload bytes kept for all devices; above it pushes get 30019",
+            { $0.storeBytes = $1 }),
         .integer(
-            "messageCap", 1...1_000_000, "kept messages of one device; beyond it the oldest unsent is dropped and told",
-            { $0.delivery.messageCap = Int($1) }),
-        .integer(
-            "byteCap", 1...1 << 32, "payload bytes kept for one device", { $0.delivery.byteCap = Int($1) }),
+            "diskReserveBytes", 1...1 << 50, "free bytes around the data folder below which pushes get 30019",
+            { $0.diskReserveBytes = Int($1) }),
         .milliseconds(
             "reattachGraceMs", 0...3_600_000, "how long a device whose connection was lost still counts as online",
             { $0.delivery.reattachGrace = $1 }),
@@ -110,18 +123,62 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "keptSegments", 1...1_024, "full segments kept before the oldest goes to the tables",
             { $0.keptSegments = Int($1) }),
+        .integer(
+            "timelineHours", 1...8_760, "hours for which the timeline log tells what happened to a message",
+            { $0.timelineAge = .seconds(3_600 * $1) }),
+        .integer(
+            "timelineBytes", 1_048_576...1 << 44, "bytes of the timeline log; `off` keeps none",
+            { $0.timelineBytes = Int($1) }, off: { $0.timelineBytes = nil }),
     ]
 
     private static func integer(
         _ name: String, _ range: ClosedRange<Int64>, unit: String = "", _ meaning: String,
-        _ set: @escaping @Sendable (inout GatewayConfiguration, Int64) -> Void
+        _ set: @escaping @Sendable (inout GatewayConfiguration, Int64) -> Void,
+        off: (@Sendable (inout GatewayConfiguration) -> Void)? = nil
     ) -> ConfigurationKey {
-        let described = "\(unit)\(range.lowerBound)…\(range.upperBound)"
+        let described = "\(unit)\(range.lowerBound)…\(range.upperBound)\(off == nil ? "" : ", or \"off\"")"
         return ConfigurationKey(name: name, range: described, meaning: meaning) { value, configuration in
+            if let off, value == .text("off") {
+                off(&configuration)
+                return nil
+            }
             guard case .integer(let number) = value, range.contains(number) else {
                 return "\(name) must be a whole number, \(described)"
             }
             set(&configuration, number)
+            return nil
+        }
+    }
+
+    /// A bound that may be none: a number, or the word for it.
+    private static func cap(
+        _ name: String, _ range: ClosedRange<Int64>, _ meaning: String,
+        _ set: @escaping @Sendable (inout GatewayConfiguration, Cap) -> Void
+    ) -> ConfigurationKey {
+        let described = "\(range.lowerBound)…\(range.upperBound) or `\(Cap.unlimitedWord)`"
+        return ConfigurationKey(name: name, range: described, meaning: meaning) { value, configuration in
+            switch value {
+            case .text(Cap.unlimitedWord): set(&configuration, .unlimited)
+            case .integer(let number) where range.contains(number): set(&configuration, Cap(Int(number)))
+            case .integer, .text, .flag, .other:
+                return "\(name) must be a whole number, \(range.lowerBound)…\(range.upperBound), or the word "
+                    + "\"\(Cap.unlimitedWord)\", which 0 does not stand for"
+            }
+            return nil
+        }
+    }
+
+    /// One of the words of an enumeration.
+    private static func word<Word: RawRepresentable & CaseIterable & SendableMetatype>(
+        _ name: String, _: Word.Type, _ meaning: String,
+        _ set: @escaping @Sendable (inout GatewayConfiguration, Word) -> Void
+    ) -> ConfigurationKey where Word.RawValue == String {
+        let words = Word.allCases.map { "`\($0.rawValue)`" }.joined(separator: " or ")
+        return ConfigurationKey(name: name, range: words, meaning: meaning) { value, configuration in
+            guard case .text(let text) = value, let word = Word(rawValue: text) else {
+                return "\(name) must be \(words)"
+            }
+            set(&configuration, word)
             return nil
         }
     }

@@ -29,6 +29,8 @@ struct Connection: BitwiseCopyable {
     var input = ByteBuffer()
     /// What the kernel has not taken yet.
     var output = ByteBuffer()
+    /// What of both buffers is in the shard's sum.
+    var countedBytes: Int32 = 0
     /// In the list of connections to flush at the end of the tick.
     var isDirty = false
     /// To be closed once the output had its chance.

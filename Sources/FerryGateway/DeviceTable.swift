@@ -17,6 +17,8 @@ struct DeviceEntry {
     var isAckPending = false
     /// The first segment with a change of the record that the tables do not have yet; 0 when they have all.
     var changedSegment: UInt32 = 0
+    /// Messages that are taken and not on disk yet.
+    var pending = PendingMessages()
     /// Changes that are not on disk yet: the device must stay in memory.
     var pendingChanges: Int32 = 0
     var armedAt = Instant.distantFuture
@@ -55,13 +57,18 @@ struct DeviceEntry {
 struct DeviceTable {
     private var entries: ContiguousArray<DeviceEntry> = []
     private var free: [Int32] = []
-    private var indices: [CID: Int32] = [:]
+    private var indices: IdentifierTable
+
+    /// - Parameter seed: secret.
+    init(seed: Identifier128) { indices = IdentifierTable(seed: seed) }
 
     var count: Int { indices.count }
     /// Indices are below this.
     var endIndex: Int { entries.count }
 
-    func index(of cid: CID) -> Int? { indices[cid].map { Int($0) } }
+    func index(of cid: CID) -> Int? { indices.find(cid.value, name).map { Int($0) } }
+
+    private func name(_ index: UInt32) -> Identifier128 { entries[Int(index)].record.cid.value }
     func isInUse(_ index: Int) -> Bool { index < entries.count && entries[index].isInUse }
 
     /// `index` is in use.
@@ -80,14 +87,20 @@ struct DeviceTable {
             index = entries.count
             entries.append(entry)
         }
-        indices[entry.record.cid] = Int32(index)
+        let entries = entries
+        indices.set(UInt32(index), for: entry.record.cid.value) { entries[Int($0)].record.cid.value }
         return index
     }
 
     mutating func remove(_ index: Int) {
         guard isInUse(index) else { return }
-        indices[entries[index].record.cid] = nil
+        forget(index)
         entries[index].vacate()
         free.append(Int32(index))
+    }
+
+    private mutating func forget(_ index: Int) {
+        let entries = entries
+        indices.remove(UInt32(index), entries[index].record.cid.value) { entries[Int($0)].record.cid.value }
     }
 }

@@ -17,12 +17,11 @@ package final class Gateway: Sendable {
     private let store: any MessageStore
     private let wake: any WakeChannel
     private let clock: GatewayClock
+    private let timeline: (any Timeline)?
     private let mailboxes: [Mailbox<ShardMessage>]
     private let threads: [OSThread]
     private let listeners: [Int32]
 
-    /// Descriptors that connections leave to files, the store and the poller.
-    private static let descriptorReserve = 512
     /// Connections at most where the configuration does not say.
     private static let usualConnectionLimit = 1 << 20
 
@@ -35,6 +34,8 @@ package final class Gateway: Sendable {
         var options = StoreOptions(folder: "", clock: { clock.now })
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
+        options.diskReserveBytes = configuration.usedDiskReserve
+        options.tableFiles = DescriptorPlan(configuration).tableFiles
         options.requestWindow = configuration.requestWindow
         options.salvage = configuration.acceptsLoss
         options.witness = configuration.witnessPath
@@ -57,6 +58,8 @@ package final class Gateway: Sendable {
         }
     }
 
+    /// - Parameter clock: also the store's, so that what the shards call a time and what the journal takes for the last one
+    ///   are of one kind: where the wall clock was put back, the start after next must not fall behind this life's times.
     package init(
         configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel, clock: GatewayClock
     ) throws {
@@ -80,15 +83,21 @@ package final class Gateway: Sendable {
         self.mailboxes = mailboxes
         self.store = store
         self.wake = wake
+        let timeline = try Self.timeline(configuration, clock: clock)
+        self.timeline = timeline
         // Each shard sets aside address space for this many; a limit of "infinity" is a billion.
-        let descriptors = max(64, ProcessSignals.raiseDescriptorLimit() - Self.descriptorReserve)
-        let limit = min(configuration.connectionLimit ?? Self.usualConnectionLimit, descriptors)
+        let limit = min(
+            configuration.connectionLimit ?? Self.usualConnectionLimit, DescriptorPlan(configuration).connections)
         let environment = ShardEnvironment(
             configuration: configuration, clock: { clock.now }, wallClock: { clock.wall },
             epoch: recovery.epoch, store: store, wake: wake,
-            composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
+            timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
+            mailboxes: mailboxes,
             listeners: (deviceListener, httpListener, linkListener), seed: nil, connectionLimit: limit,
-            census: ConnectionCensus(limit: limit))
+            census: ConnectionCensus(limit: limit),
+            memoryBudget: Budget(
+                key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: MachineMemory.bytes())),
+            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes))
         try store.start(
             sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
         let parts = ShardRecovery.divide(recovery, among: shards)
@@ -168,7 +177,27 @@ package final class Gateway: Sendable {
         for thread in threads { thread.join() }
         for listener in listeners { Socket.close(listener) }
         wake.close()
+        timeline?.close()
         store.close()
+    }
+
+    /// A log in memory is smaller than one on disk may be.
+    private static let memoryTimelineBytes = 64 << 20
+
+    private static func timeline(_ configuration: GatewayConfiguration, clock: GatewayClock) throws -> (any Timeline)? {
+        guard let bytes = configuration.timelineBytes else { return nil }
+        var options = TimelineOptions(clock: { clock.now })
+        options.age = configuration.timelineAge
+        options.report = { EventLog.write(.error, "timeline", ["reason": $0.description]) }
+        switch configuration.store {
+        case .embedded(let folder):
+            options.bytes = bytes
+            options.reservedBytes = 4 * configuration.segmentBytes
+            return try EmbeddedTimeline(options, disk: FileDisk(folder: folder + "/timeline"))
+        case .memory:
+            options.bytes = min(bytes, memoryTimelineBytes)
+            return try EmbeddedTimeline(options, disk: MemoryDisk(remembersSyncs: false))
+        }
     }
 }
 

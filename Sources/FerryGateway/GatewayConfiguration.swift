@@ -1,5 +1,5 @@
 package import FerryAPI
-internal import FerryCore
+package import FerryCore
 package import FerryIO
 package import FerryRouting
 package import FerrySession
@@ -38,16 +38,34 @@ package struct GatewayConfiguration: Sendable {
     package var authClockSkew = Duration.seconds(600)
     /// Bytes accepted by one shard and not synced yet above which pushes are answered busy.
     package var unsyncedBytes = 64 * 1024 * 1024
+    /// What of the process's memory may grow with load, by the gateway's own estimate, over all shards. nil is the usual
+    /// half of what the machine has.
+    package var memoryBytes: Cap?
+    /// Payload bytes of all kept messages. Unlimited by default, as `diskReserveBytes` keeps the disk from running full.
+    package var storeBytes = Cap.unlimited
+    /// Free bytes on the disk below which no push is taken; nil is eight times `segmentBytes`.
+    package var diskReserveBytes: Int?
     /// How long a stop waits for what is on its way.
     package var drainDeadline = Duration.seconds(10)
     package var segmentBytes = 64 * 1024 * 1024
     package var keptSegments = 4
+    /// How long facts stay in the timeline log, where `timelineBytes` suffices.
+    package var timelineAge = Duration.seconds(24 * 3_600)
+    /// Of the timeline's files together; nil switches the log off.
+    package var timelineBytes: Int? = 2 << 30
     /// A file to note in what has been synced, for the crash campaign.
     package var witnessPath: String?
     /// Opens a damaged data folder with what can be read of it, in a new epoch.
     package var acceptsLoss = false
     /// Connections of all kinds that are held at once; nil takes it from the descriptor limit.
     package var connectionLimit: Int?
+
+    /// `memoryBytes`, or the usual; unlimited where nobody can say what the machine has.
+    func usedMemoryBytes(machine: Int?) -> Cap { memoryBytes ?? machine.map { Cap($0 / 2) } ?? .unlimited }
+
+    /// `diskReserveBytes`, or the usual: two segments for the journal's next one and what the tables write at once, some for
+    /// what is written while pushes are refused, and 256 MiB with the usual segments for a while in which the tables merge.
+    var usedDiskReserve: Int { diskReserveBytes ?? segmentBytes * 8 }
 
     package init(identity: Identity) { self.identity = identity }
 }

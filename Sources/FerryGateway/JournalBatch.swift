@@ -26,8 +26,7 @@ struct UnsyncedBatch {
 
 /// What waits for a record to be on disk.
 enum CommitEffect {
-    /// `offset` and `length` place the record in its batch; `absences` are the device's when the message was taken.
-    case messageAccepted(AcceptedMessage, PushOrder, offset: UInt32, length: UInt32, absences: UInt32)
+    case messageAccepted(PendingAccept)
     case deviceRegistered(DeviceRegistration)
     /// `connection` nil: nobody waits for the answer.
     case pushTokenChanged(CID, PushToken?, connection: UInt64?)
@@ -39,11 +38,31 @@ enum CommitEffect {
     case apiTokenRevoked(digest: [UInt8], expiresAt: Instant, APIOrigin)
 }
 
+/// A message whose record is on its way to the disk.
+final class PendingAccept: Sendable {
+    let message: AcceptedMessage
+    let order: PushOrder
+    /// The record's place in its batch.
+    let offset: UInt32
+    let length: UInt32
+    /// The device's when the message was taken.
+    let absences: UInt32
+
+    init(_ message: AcceptedMessage, _ order: PushOrder, offset: UInt32, length: UInt32, absences: UInt32) {
+        self.message = message
+        self.order = order
+        self.offset = offset
+        self.length = length
+        self.absences = absences
+    }
+}
+
 /// Who waits for a device's record to be loaded or made.
 enum DeviceWaiter {
     case admission(connection: UInt64)
     case push(PushOrder)
     case status(StatusGathering, CID)
+    case timeline(TimelineOrder)
     case tokenLoss(TokenClaim)
 }
 

@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -65,10 +66,13 @@ extension Shard {
             fill(origin, .success(isDraining ? .notReady("the gateway is stopping") : .ready))
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
-        case .pushSingle where isDraining, .userStatus where isDraining:
+        case .pushSingle where isDraining, .userStatus where isDraining, .timeline where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
+        case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
+            fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
+        case .timeline(let query): if let app { askTimeline(query, app, origin) }
         }
     }
 
@@ -167,6 +171,7 @@ extension Shard {
         switch order {
         case .push(let push): take(push)
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
+        case .timeline(let order): take(order)
         }
     }
 
@@ -179,12 +184,16 @@ extension Shard {
                 .success(PushReceipt(taskID: first.taskID, cid: order.push.cid, wasOnline: first.wasOnline)))
         case .inFlight(let content):
             guard content == order.key.content else { return refuseRepeat(order) }
+            if let shortage = shortage(for: order) { return answer(order, .failure(refusal(shortage))) }
+            waitingBytes += order.weight
             requestWaiters[order.key.key, default: []].append(order)
         case .unknown:
+            if let shortage = shortage(for: order) { return answer(order, .failure(refusal(shortage))) }
             requests.begin(order.key.key, content: order.key.content)
             if let device = devices.index(of: order.push.cid) {
                 accept(order, device: device)
             } else {
+                waitingBytes += order.weight
                 wait(for: order.push.cid, .push(order))
             }
         }
@@ -201,9 +210,10 @@ extension Shard {
             return
         }
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
-            giveUp(order, .busy(retryAfterSeconds: 1))
+            giveUp(order, refusal(.sync))
             return
         }
+        if let error = takeRoom(for: order, device: device) { return giveUp(order, error) }
         let partition = Partition(of: order.push.cid).index
         sequences[partition] = sequences[partition].next
         journal.highest[partition] = sequences[partition]
@@ -213,7 +223,9 @@ extension Shard {
         devices[device].pendingChanges += 1
         journal.effects.append(
             .messageAccepted(
-                message, order, offset: UInt32(offset), length: UInt32(length), absences: devices[device].absences))
+                PendingAccept(
+                    message, order, offset: UInt32(offset), length: UInt32(length),
+                    absences: devices[device].absences)))
     }
 
     private mutating func makeMessage(_ order: PushOrder, seq: Seq, device: Int) -> AcceptedMessage {
@@ -250,7 +262,7 @@ extension Shard {
     mutating func accepted(
         _ message: AcceptedMessage, _ order: PushOrder, _ location: RecordLocation, absences: UInt32
     ) {
-        counters.accepted += 1
+        note(.accepted(Acceptance(message)), of: message.cid)
         let answer = RequestAnswer(
             content: order.key.content, taskID: message.taskID, wasOnline: message.wasOnline,
             acceptedAt: message.acceptedAt)
@@ -258,10 +270,10 @@ extension Shard {
             order.key.key, answer, acceptedAt: message.acceptedAt, segment: location.segment)
         let receipt = PushReceipt(taskID: message.taskID, cid: message.cid, wasOnline: message.wasOnline)
         self.answer(order, .success(receipt))
-        for waiter in requestWaiters.removeValue(forKey: order.key.key) ?? [] { self.answer(waiter, .success(receipt)) }
-        guard let device = devices.index(of: message.cid) else { return }
+        for waiter in takeRequestWaiters(order) { self.answer(waiter, .success(receipt)) }
+        guard let device = devices.index(of: message.cid) else { return giveBackRoom(message.payload.count) }
         devices[device].pendingChanges -= 1
-        counters.keptMessages += 1
+        devices[device].pending.remove(bytes: message.payload.count)
         atHand = [message]
         atHandCursor = 0
         // The device may have gone and come back while the record was on its way to the disk.
@@ -272,7 +284,11 @@ extension Shard {
 
     /// The message is not on disk and will not be.
     mutating func refused(_ message: AcceptedMessage, _ order: PushOrder) {
-        if let device = devices.index(of: message.cid) { devices[device].pendingChanges -= 1 }
+        giveBackRoom(message.payload.count)
+        if let device = devices.index(of: message.cid) {
+            devices[device].pendingChanges -= 1
+            devices[device].pending.remove(bytes: message.payload.count)
+        }
         giveUp(order, .busy(retryAfterSeconds: 5))
     }
 
@@ -280,7 +296,13 @@ extension Shard {
     mutating func giveUp(_ order: PushOrder, _ error: APIError) {
         requests.abandon(order.key.key)
         answer(order, .failure(error))
-        for waiter in requestWaiters.removeValue(forKey: order.key.key) ?? [] { answer(waiter, .failure(error)) }
+        for waiter in takeRequestWaiters(order) { answer(waiter, .failure(error)) }
+    }
+
+    private mutating func takeRequestWaiters(_ order: PushOrder) -> [PushOrder] {
+        let waiters = requestWaiters.removeValue(forKey: order.key.key) ?? []
+        for waiter in waiters { waitingBytes -= waiter.weight }
+        return waiters
     }
 
     mutating func answer(_ order: PushOrder, _ result: Result<PushReceipt, APIError>) {
@@ -299,6 +321,7 @@ extension Shard {
                 result.map { .pushed(task: $0.taskID, cid: $0.cid, $0.wasOnline ? .online : .offline) })
         case .status(let origin, let statuses, let isComplete):
             collect(statuses, isComplete: isComplete, for: origin)
+        case .timeline(let origin, let result): fill(origin, result.map { .timeline($0) })
         case .revoked(let origin): revocationTaken(origin)
         }
     }

@@ -16,7 +16,7 @@ extension Shard {
         for _ in 0..<Self.acceptsPerTick {
             switch Socket.accept(listener) {
             case .success(let accepted):
-                guard environment.census.enter() else {
+                guard !environment.memoryBudget.isFarExceeded, environment.census.enter() else {
                     refuse(accepted.descriptor, kind)
                     continue
                 }
@@ -160,6 +160,7 @@ extension Shard {
                 } else {
                     connections[slot].input.append(rest)
                 }
+                countBuffers(slot)
                 return
             case .tooLarge:
                 refuseFrame(slot, WireError(.frameTooLarge, "a frame is larger than the peer may send"))
@@ -244,6 +245,7 @@ extension Shard {
             }
             if connections[slot].transport.wantsWrite != wanted { watch(slot) }
         }
+        countBuffers(slot)
         if connections[slot].isClosing {
             // A backend gets its whole answer; a device that has not read so far gets no more time.
             let isBackend = connections[slot].kind == .http || connections[slot].kind == .link
@@ -311,6 +313,7 @@ extension Shard {
         connections[slot].isReadPaused = false
         connections[slot].input.release()
         connections[slot].output.release()
+        countBuffers(slot)
         connections[slot].transport.endWriting()
         watch(slot)
         // Timers only ever move closer; this one replaces whatever was set.
@@ -348,6 +351,7 @@ extension Shard {
         handshakes[slot] = nil
         links[slot] = nil
         if let backend = backends.removeValue(forKey: slot) { requestBytes -= backend.countedBytes }
+        bufferBytes -= Int(connections[slot].countedBytes)
         connections.remove(slot)
     }
 

@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -19,13 +20,14 @@ extension Shard {
             let slot = devices[device].connection.flatMap({ connections.index(of: $0) }), !connections[slot].isClosing
         else { return }
         while let entry = devices[device].machine.next(now: now) {
-            if connections[slot].output.count > environment.configuration.session.highWaterMark {
+            if connections[slot].output.count > streamMark {
                 connections[slot].isStreamHeld = true
                 return
             }
             switch entry {
             case .gap(let gap):
                 write(slot, .gap(GapFrame(gap)))
+                note(.gapSent(gap), device)
                 didSend(gap.upTo, device, slot)
             case .message(let message):
                 guard let content = contentAtHand(of: message, device) else {
@@ -33,6 +35,7 @@ extension Shard {
                     return
                 }
                 send(content, message, slot)
+                note(.sent(message.seq, connections[slot].sessionID, isOffLine: message.wasOffline), device)
                 didSend(message.seq, device, slot)
             }
         }
@@ -59,7 +62,9 @@ extension Shard {
     private mutating func readAhead(_ device: Int) {
         guard case .attached(let session) = devices[device].machine.presence else { return }
         let cid = devices[device].record.cid
-        let wanted = devices[device].machine.upcoming(count: Self.messagesPerRead, bytes: Self.bytesPerRead)
+        // No more than may be sent: what is read beyond that would be read again.
+        let wanted = devices[device].machine.upcoming(
+            count: Self.messagesPerRead, bytes: min(Self.bytesPerRead, streamMark))
         guard !wanted.isEmpty else { return }
         devices[device].isReading = true
         lastTicket &+= 1
@@ -90,6 +95,7 @@ extension Shard {
             }
             if case .own(let message) = plan, !devices[device].machine.wantsStub(of: message) {
                 stubsInFlight -= 1
+                note(.stubWithdrawn(message.seq), device)
                 tell(device: device, .stubWithdrawn(message.seq))
                 return
             }

@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -17,7 +18,10 @@ extension Shard {
         let policy = environment.configuration.delivery
         let wasOnline = devices[device].machine.presence.isOnline
         devices[device].machine.handle(event, now: now, policy: policy, actions: &actions)
-        if wasOnline && !devices[device].machine.presence.isOnline { devices[device].absences &+= 1 }
+        if wasOnline && !devices[device].machine.presence.isOnline {
+            devices[device].absences &+= 1
+            note(.wentOffline, device)
+        }
         for action in actions { perform(action, device) }
         actions.removeAll(keepingCapacity: true)
         deviceActions.append(actions)
@@ -31,13 +35,15 @@ extension Shard {
     private mutating func perform(_ action: DeviceAction, _ device: Int) {
         switch action {
         case .recordAcknowledged: noteAcknowledged(device)
-        case .end(let message, let state): end(message, state, device)
+        case .end(let message, let reason): end(message, reason, device)
         case .recordStubsDue(let upTo):
             let cid = devices[device].record.cid
             let record = Record.stubDue(cid: cid, upTo: upTo)
+            note(.stubDue(upTo: upTo), device)
             markChanged(device)
             append(record, .stubsDueRecorded(cid, record))
         case .recordNoToken(let upTo):
+            note(.noToken(upTo: upTo), device)
             markChanged(device)
             append(.stubSettled(cid: devices[device].record.cid, upTo: upTo, outcome: .noToken), nil)
         case .requestStub(let plan): requestStub(plan, device)
@@ -50,9 +56,10 @@ extension Shard {
         }
     }
 
-    private mutating func end(_ message: KeptMessage, _ state: DeliveryState, _ device: Int) {
-        counters.ended[Int(state.rawValue)] += 1
-        counters.keptMessages -= 1
+    private mutating func end(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
+        note(.ended(message.seq, reason), device)
+        let state = reason.state
+        giveBackRoom(Int(message.payloadBytes))
         let cid = devices[device].record.cid
         let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
         // The row of a drop that is told goes once the drop is on disk: until then a restart must find the one or the other.
@@ -151,8 +158,11 @@ extension Shard {
         for waiter in waiters {
             switch waiter {
             case .admission(let connection): answerAdmission(connection, cid: cid, device: device)
-            case .push(let order): accept(order, device: device)
+            case .push(let order):
+                waitingBytes -= order.weight
+                accept(order, device: device)
             case .status(let gathering, let cid): gather(gathering, cid, device)
+            case .timeline(let order): explain(order, device: device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }
         }

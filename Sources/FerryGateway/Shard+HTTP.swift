@@ -154,5 +154,5 @@ extension Shard {
     }
 
     /// Answers that backends of this shard still wait for.
-    var openAnswers: Int { backends.values.reduce(0) { $0 + $1.openAnswers } }
+    var openAnswers: Int { backends.all.reduce(0) { $0 + $1.openAnswers } }
 }

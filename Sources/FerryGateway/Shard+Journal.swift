@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -27,6 +28,7 @@ extension Shard {
             devices[device].isAckPending = false
             let cid = devices[device].record.cid
             append(.acknowledged(cid: cid, upTo: devices[device].machine.acknowledged), nil)
+            note(.acknowledged(upTo: devices[device].machine.acknowledged), device)
         }
         acknowledging.removeAll(keepingCapacity: true)
         if now >= deferredUntil {
@@ -70,6 +72,7 @@ extension Shard {
         case .loadFailed(let cid, _):
             // Not known is not the same as not there: a device told to register anew would lose its identity.
             for waiter in loading.removeValue(forKey: cid) ?? [] { turnAway(waiter) }
+        case .roomChanged(let isShort): diskRoomChanged(isShort: isShort)
         case .segmentRetiring(let segment): beginRetirement(of: segment)
         case .segmentRetired(let segment): endRetirement(of: segment)
         }
@@ -95,9 +98,10 @@ extension Shard {
 
     private mutating func committed(_ effect: CommitEffect, segment: UInt32, offset: UInt32) {
         switch effect {
-        case .messageAccepted(let message, let order, let place, let length, let absences):
-            let location = RecordLocation(segment: segment, offset: offset + place, length: length)
-            accepted(message, order, location, absences: absences)
+        case .messageAccepted(let pending):
+            let location = RecordLocation(
+                segment: segment, offset: offset + pending.offset, length: pending.length)
+            accepted(pending.message, pending.order, location, absences: pending.absences)
         case .deviceRegistered(let registration):
             registered(registration, segment: segment)
         case .pushTokenChanged(let cid, let token, let connection):
@@ -107,6 +111,7 @@ extension Shard {
             devices[device].record.token = token
             markChanged(device, segment: segment)
             tokenChanged(device, from: old, to: token)
+            if old != token { note(.tokenChanged(hasToken: token != nil), device) }
             tell(device: device, .tokenChanged(hasToken: token != nil))
             if let slot = connection.flatMap({ connections.index(of: $0) }), connections[slot].device == device {
                 write(slot, .tokenSaved(TokenSavedFrame(environment: token?.environment)))
@@ -128,7 +133,7 @@ extension Shard {
     /// Not on disk: who waits is told so; what must not be lost is tried again.
     private mutating func refused(_ effect: CommitEffect) {
         switch effect {
-        case .messageAccepted(let message, let order, _, _, _): refused(message, order)
+        case .messageAccepted(let pending): refused(pending.message, pending.order)
         case .deviceRegistered(let registration):
             guard let waiters = loading.removeValue(forKey: registration.cid) else { return }
             for waiter in waiters { turnAway(waiter) }
@@ -147,10 +152,13 @@ extension Shard {
             if let slot = connections.index(of: connection) {
                 tell(handshake: slot, .ownerAnswered(.storeUnavailable))
             }
-        case .push(let order): giveUp(order, .busy(retryAfterSeconds: 5))
+        case .push(let order):
+            waitingBytes -= order.weight
+            giveUp(order, .busy(retryAfterSeconds: 5))
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)
+        case .timeline(let order): answer(order, .failure(.busy(retryAfterSeconds: 5)))
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.
             EventLog.write(

@@ -1,6 +1,7 @@
 internal import FerryCore
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 
 extension Shard {
@@ -11,13 +12,31 @@ extension Shard {
             ("reads", reads.count), ("deferredReads", deferredReads.count), ("stubsInFlight", stubsInFlight),
             ("deferred", deferred.count), ("requestWaiters", requestWaiters.count),
             ("statusQuestions", statusQuestions.count), ("revocations", revocations.count),
-            ("logged", loggedMessages - counters.keptMessages), ("handshakes", handshakes.count),
-            ("backends", backends.count), ("requestBytes", requestBytes), ("links", links.count),
-            ("linkAnswers", linkAnswers.count + answeringLinks.count),
+            ("logged", loggedMessages - tally.kept), ("handshakes", handshakes.count),
+            ("backends", backends.count), ("requestBytes", requestBytes), ("waitingBytes", waitingBytes),
+            ("storeBytes", storeBytes - loggedBytes), ("pendingMessages", pendingMessages),
+            ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
+            ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]
     }
 
-    /// Messages in the logs of all devices: what `keptMessages` counts.
+    private var loggedBytes: Int {
+        (0..<devices.endIndex).reduce(0) { devices.isInUse($1) ? $0 + devices[$1].machine.log.bytes : $0 }
+    }
+
+    private var pendingMessages: Int {
+        (0..<devices.endIndex).reduce(0) { devices.isInUse($1) ? $0 + Int(devices[$1].pending.count) : $0 }
+    }
+
+    /// What devices have not taken yet.
+    var outputs: [(descriptor: Int32, bytes: Int)] {
+        (0..<connections.highWater).compactMap { slot in
+            guard connections[slot].kind == .device, !connections[slot].output.isEmpty else { return nil }
+            return (connections[slot].transport.descriptor, connections[slot].output.count)
+        }
+    }
+
+    /// Messages in the logs of all devices: what `tally.kept` counts.
     private var loggedMessages: Int {
         (0..<devices.endIndex).reduce(0) { devices.isInUse($1) ? $0 + devices[$1].machine.log.count : $0 }
     }

@@ -187,7 +187,7 @@ extension Shard {
     }
 
     /// Pushes that links of this shard still wait for.
-    var openLinkPushes: Int { links.values.reduce(0) { $0 + $1.machine.openPushes } }
+    var openLinkPushes: Int { links.all.reduce(0) { $0 + $1.machine.openPushes } }
 }
 
 extension APIError {

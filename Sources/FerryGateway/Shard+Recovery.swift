@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -64,7 +65,8 @@ extension Shard {
             devices[device].changedSegment = found.firstChangedSegment ?? 0
             for message in found.kept {
                 devices[device].machine.restore(KeptMessage(restoring: message))
-                counters.keptMessages += 1
+                tally.restore()
+                keepRoom(Int(message.payloadBytes))
             }
             // Spread over a second per thousand devices, so that their stubs do not come all at once.
             let spread = UInt64.random(in: 0...UInt64(min(60_000, recovery.devices.count)), using: &random)

@@ -59,6 +59,8 @@ extension Shard {
             remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
             retirement?.isTold = true
         }
+        // Held at the same place again: nothing is new, and an empty part would only fill the store's memory.
+        if !isLast, device == current.cursor { return }
         environment.store.submit(
             [.remains(segment: current.segment, remains, isLast: isLast)], from: index)
     }
@@ -95,7 +97,11 @@ extension Shard {
             // After a restart these are kept as before, and are dropped again.
             for drop in outside { record.uncount(drop) }
             if !outside.isEmpty { lowerGap(of: &record, machine: devices[device].machine, kept: outside) }
-            remains.devices.append(record)
+            if refused > outside.count {
+                remains.carryingDevices.append(record)
+            } else {
+                remains.devices.append(record)
+            }
             devices[device].changedSegment = outside.isEmpty ? 0 : currentSegment
         }
         let cid = devices[device].record.cid

@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -35,20 +36,21 @@ extension Shard {
     mutating func tell(session slot: Int, _ event: SessionEvent) {
         var actions: [SessionAction] = []
         connections[slot].session.handle(event, now: now, actions: &actions)
-        for action in actions { perform(action, slot) }
+        for action in actions { perform(action, slot, closing: actions.closeCode) }
         if connections[slot].kind == .device, !connections[slot].isClosing {
             arm(connection: slot, at: connections[slot].session.deadline)
         }
     }
 
-    private mutating func perform(_ action: SessionAction, _ slot: Int) {
+    /// `closing` is what the connection is closed with after the session's end, if it is.
+    private mutating func perform(_ action: SessionAction, _ slot: Int, closing: CloseCode?) {
         switch action {
         case .sendPing: write(slot, .ping)
         case .sendPong:
             // Whoever asks without reading the answers is not owed more of them.
             if connections[slot].output.count <= environment.configuration.session.highWaterMark { write(slot, .pong) }
         case .startSession(let lastSeq): resume(slot, lastSeq: lastSeq)
-        case .endSession(let ending): detach(slot, ending)
+        case .endSession(let ending): detach(slot, ending, closing: closing)
         case .close(let reason): close(slot, reason.code)
         case .disconnect: closeSilently(slot)
         }
@@ -59,7 +61,7 @@ extension Shard {
         EventLog.write(
             .info, "session closed",
             ["peer": connections[slot].peer.description, "code": code.description])
-        if connections[slot].session.state == .foreground { detach(slot, .lost) }
+        if connections[slot].session.state == .foreground { detach(slot, .lost, closing: code) }
         connections[slot].session = .closed
         close(slot, code)
     }
@@ -98,7 +100,9 @@ extension Shard {
         connections[slot].sessionID = session
         connections[slot].window = window
         counters.sessions += 1
+        note(.attached(attachment(slot, lastSeq: lastSeq, continues: continues)), device)
         arm(connection: slot, at: connections[slot].session.deadline)
+        if devices[device].machine.isGraceOver(now: now) { devices[device].absences &+= 1 }
         tell(
             device: device,
             .attached(
@@ -111,7 +115,10 @@ extension Shard {
         guard let older = devices[device].connection.flatMap({ connections.index(of: $0) }), older != slot else {
             return
         }
-        if connections[older].session.state == .foreground { counters.sessions -= 1 }
+        if connections[older].session.state == .foreground {
+            counters.sessions -= 1
+            note(.takenOver(connections[older].sessionID), device)
+        }
         tell(session: older, .takenOver)
         connections[older].device = -1
         devices[device].connection = nil
@@ -142,7 +149,7 @@ extension Shard {
         attach(slot, device: device, session: session, lastSeq: honoured, window: connections[slot].window)
     }
 
-    private mutating func detach(_ slot: Int, _ ending: SessionEnding) {
+    private mutating func detach(_ slot: Int, _ ending: SessionEnding, closing: CloseCode?) {
         counters.sessions -= 1
         let device = Int(connections[slot].device)
         guard device >= 0 else { return }
@@ -156,6 +163,7 @@ extension Shard {
             devices[device].connection = nil
             connections[slot].device = -1
         }
+        note(.detached(connections[slot].sessionID, Departure(ending), closeCode: closing?.rawValue ?? 0), device)
         tell(device: device, .detached(connections[slot].sessionID, end))
     }
 
@@ -175,7 +183,9 @@ extension Shard {
         let isHigh = connections[slot].output.count > environment.configuration.session.highWaterMark
         tell(session: slot, .outputBlocked(isHigh))
         let device = Int(connections[slot].device)
-        if !isHigh, device >= 0, connections[slot].session.state == .foreground, connections[slot].isStreamHeld {
+        if connections[slot].output.count <= streamMark, device >= 0, connections[slot].session.state == .foreground,
+            connections[slot].isStreamHeld
+        {
             connections[slot].isStreamHeld = false
             pump(device)
         }

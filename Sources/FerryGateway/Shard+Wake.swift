@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -48,7 +49,7 @@ extension Shard {
     }
 
     private mutating func send(_ stub: StubRequest, _ plan: StubPlan, _ cid: CID) {
-        counters.stubsRequested += 1
+        note(plan.requested, of: cid)
         let mailbox = mailbox
         environment.wake.request(stub) { answer in mailbox.post(.stubAnswered(cid, plan, answer)) }
     }
@@ -62,6 +63,7 @@ extension Shard {
             EventLog.write(.warning, "stub refused", ["cid": cid.description, "reason": reason])
         }
         stubsInFlight -= 1
+        note(plan.answered(answer), of: cid)
         guard let device = devices.index(of: cid) else { return }
         let before = devices[device].machine.stubsSettledUpTo
         tell(device: device, .stubAnswered(plan))

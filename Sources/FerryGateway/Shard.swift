@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -13,23 +14,34 @@ internal import FerryWire
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Handshake`, `+Session` (devices' frames),
 /// `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk),
-/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs).
+/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts` and
+/// `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
     let environment: ShardEnvironment
     let mailbox: Mailbox<ShardMessage>
     let poller: Poller
     var connections: ConnectionSlab
-    var devices = DeviceTable()
+    var devices: DeviceTable
     var wheel: TimerWheel
     var now: Instant
 
     // Beside the slab, while they last.
-    var handshakes: [Int: HandshakeStateMachine] = [:]
-    var backends: [Int: BackendConnection] = [:]
-    var links: [Int: LinkConnection] = [:]
+    var handshakes = SlotTable<HandshakeStateMachine>()
+    var backends = SlotTable<BackendConnection>()
+    var links = SlotTable<LinkConnection>()
     /// Bytes of unfinished requests, over all `backends`.
     var requestBytes = 0
+    /// Memory of all connections' buffers.
+    var bufferBytes = 0
+    /// Memory of pushes that wait for their device's record, or for the first try with their request id.
+    var waitingBytes = 0
+    /// What of `environment.storeBudget` this shard holds.
+    var storeBytes = 0
+    /// The estimate that `environment.memoryBudget` has of this shard.
+    var reportedMemory = 0
+    /// The store says that the disk is nearly full.
+    var isDiskShort = false
 
     // What waits for the store.
     var journal = JournalBatch()
@@ -87,6 +99,10 @@ struct Shard: ~Copyable {
     let parser: APIRequestParser
 
     var counters = ShardSnapshot()
+    /// Messages, counted from facts alone.
+    var tally = DeliveryCounters()
+    /// Facts of this tick, for the timeline.
+    var facts = FactWriter()
     var isDraining = false
     var isQuiet = false
     var drainEnds = Instant.distantFuture
@@ -112,13 +128,15 @@ struct Shard: ~Copyable {
         now = environment.clock()
         wheel = TimerWheel(now: now)
         connections = ConnectionSlab(capacity: environment.connectionLimit)
+        random = environment.seed.map { RandomPool(repeatable: $0 &+ UInt64(index)) } ?? RandomPool()
+        devices = DeviceTable(seed: Identifier128(high: random.next(), low: random.next()))
+        let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
-            byteBudget: environment.configuration.requestBytes / environment.configuration.shards)
+            byteBudget: environment.requestBytes / environment.configuration.shards, seed: requestSeed)
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
-        random = environment.seed.map { RandomPool(repeatable: $0 &+ UInt64(index)) } ?? RandomPool()
         lastSession = UInt64.random(in: 1...UInt64(UInt32.max), using: &random) << 16
         mail = Array(repeating: [], count: environment.configuration.shards)
         readBuffer = .allocate(byteCount: Self.readBufferBytes, alignment: 64)
@@ -155,6 +173,8 @@ struct Shard: ~Copyable {
         continueRetirement()
         answerLinks()
         flushDirty()
+        handOverFacts()
+        reportMemory()
         postMail()
     }
 
@@ -208,6 +228,7 @@ struct Shard: ~Copyable {
         case .reply(let reply): deliver(reply)
         case .linkAnswers(let answers): take(answers)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
+        case .timelineRead(let order, let view, let machine, let outcome): tell(order, view, machine, outcome)
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             post(.reply(.revoked(origin)), to: origin.shard)
@@ -291,9 +312,12 @@ struct Shard: ~Copyable {
 
     func snapshot() -> ShardSnapshot {
         var snapshot = counters
+        snapshot.count(tally)
         snapshot.connections = connections.count
         snapshot.devices = devices.count
         snapshot.requestsEvictedEarly = requests.evictedEarly
+        snapshot.memoryBytes = memoryEstimate
+        snapshot.storeBytes = storeBytes
         return snapshot
     }
 }
@@ -315,6 +339,8 @@ struct ShardEnvironment: Sendable {
     let epoch: Epoch
     let store: any MessageStore
     let wake: any WakeChannel
+    /// nil when it is switched off.
+    let timeline: (any Timeline)?
     let composer: StubComposer
     let mailboxes: [Mailbox<ShardMessage>]
     /// nil where connections are handed in.
@@ -324,9 +350,14 @@ struct ShardEnvironment: Sendable {
     /// Of the whole gateway.
     let connectionLimit: Int
     let census: ConnectionCensus
+    let memoryBudget: Budget
+    let storeBudget: Budget
     let quietShards = QuietShards()
 
     var shards: Int { mailboxes.count }
+
+    /// Request ids may have a part of the memory only: they stay for a day, and must not keep pushes out for so long.
+    var requestBytes: Int { min(configuration.requestBytes, memoryBudget.cap.value / 4) }
 
     var httpLimits: HTTPLimits {
         var limits = HTTPLimits()

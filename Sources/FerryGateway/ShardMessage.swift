@@ -4,6 +4,7 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
 internal import FerrySession
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -27,6 +28,8 @@ enum ShardMessage: Sendable {
     case tokenGivenUp(TokenClaim)
     /// Another device has claimed the token: to the owner of the one that had it, `holder`.
     case tokenLost(TokenClaim, holder: CID)
+    /// The log has answered for a device of this shard, which was so when it was asked.
+    case timelineRead(TimelineOrder, DeviceView, DeviceStateMachine, TimelineOutcome)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain
@@ -62,15 +65,26 @@ enum APIOrder: Sendable {
     case push(PushOrder)
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
+    case timeline(TimelineOrder)
 }
 
-struct PushOrder: Sendable {
+/// An object, since it travels between shards and waits for the disk, and one reference is cheaper to pass on than all that
+/// a push holds.
+final class PushOrder: Sendable {
     let app: AppID
     let push: SinglePush
     let key: RequestKey
     let origin: APIOrigin
     /// Of a push that came over a link.
-    var link: LinkNames?
+    let link: LinkNames?
+
+    init(app: AppID, push: SinglePush, key: RequestKey, origin: APIOrigin, link: LinkNames? = nil) {
+        self.app = app
+        self.push = push
+        self.key = key
+        self.origin = origin
+        self.link = link
+    }
 }
 
 /// How a push over a link is called.
@@ -96,6 +110,8 @@ enum ShardReply: Sendable {
     /// Devices that are not registered with the app are left out.
     /// The shard takes the token no more.
     case revoked(APIOrigin)
+    /// One JSON object.
+    case timeline(APIOrigin, Result<[UInt8], APIError>)
     case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)], isComplete: Bool)
 }
 

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryStats
 
 /// One shard in numbers; sums over shards are the gateway's.
 package struct ShardSnapshot: Sendable, Equatable {
@@ -11,9 +12,27 @@ package struct ShardSnapshot: Sendable, Equatable {
     /// How many messages ended in each state, indexed by `DeliveryState.rawValue`; `kept` stays 0.
     package var ended = [UInt64](repeating: 0, count: DeliveryState.allCases.count)
     package var stubsRequested: UInt64 = 0
+    package var stubsAccepted: UInt64 = 0
+    package var stubsRefused: UInt64 = 0
     package var requestsEvictedEarly: UInt64 = 0
+    /// The gateway's estimate of its memory that grows with load; `memoryBytes` bounds it.
+    package var memoryBytes = 0
+    /// Payload bytes of kept messages and of those on their way to the disk; `storeBytes` bounds it.
+    package var storeBytes = 0
+    /// Pushes, and for want of memory questions about devices, that were refused, indexed by `Shortage.rawValue`.
+    package var refused = [UInt64](repeating: 0, count: Shortage.allCases.count)
 
     package init() {}
+
+    /// Takes over what facts were counted to.
+    mutating func count(_ tally: DeliveryCounters) {
+        keptMessages = tally.kept
+        accepted = tally.accepted
+        ended = tally.ended
+        stubsRequested = tally.stubsRequested
+        stubsAccepted = tally.stubsAccepted
+        stubsRefused = tally.stubsRefused
+    }
 
     package static func + (left: Self, right: Self) -> Self {
         var sum = left
@@ -24,7 +43,12 @@ package struct ShardSnapshot: Sendable, Equatable {
         sum.accepted += right.accepted
         for index in sum.ended.indices { sum.ended[index] += right.ended[index] }
         sum.stubsRequested += right.stubsRequested
+        sum.stubsAccepted += right.stubsAccepted
+        sum.stubsRefused += right.stubsRefused
         sum.requestsEvictedEarly += right.requestsEvictedEarly
+        sum.memoryBytes += right.memoryBytes
+        sum.storeBytes += right.storeBytes
+        for index in sum.refused.indices { sum.refused[index] += right.refused[index] }
         return sum
     }
 }

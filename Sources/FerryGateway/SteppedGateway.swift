@@ -15,22 +15,28 @@ package final class SteppedGateway {
     private let boxes: [Box]
     private let census: ConnectionCensus
 
-    /// Starts `store`, whose recovery must not have been taken. `clock` is asked once a turn.
+    /// Starts `store`, whose recovery must not have been taken. `clock` is asked once a turn; before the first it has to be
+    /// `raise`d to the last time that is on disk.
     package init(
-        _ configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel, seed: UInt64,
-        clock: @escaping @Sendable () -> Instant
+        _ configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel,
+        timeline: (any Timeline)? = nil, seed: UInt64, clock: @escaping @Sendable () -> Instant,
+        raise: (Instant) -> Void
     ) throws {
         let recovery = store.takeRecovery()
+        raise(recovery.lastTime)
         let shards = max(1, configuration.shards)
         var mailboxes: [Mailbox<ShardMessage>] = []
         for _ in 0..<shards { mailboxes.append(try Mailbox<ShardMessage>()) }
         let limit = configuration.connectionLimit ?? 1_024
         census = ConnectionCensus(limit: limit)
         let environment = ShardEnvironment(
-            configuration: configuration, clock: clock, wallClock: clock, epoch: recovery.epoch, store: store,
-            wake: wake,
-            composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText), mailboxes: mailboxes,
-            listeners: nil, seed: seed, connectionLimit: limit, census: census)
+            configuration: configuration, clock: clock, wallClock: clock, epoch: recovery.epoch,
+            store: store, wake: wake,
+            timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
+            mailboxes: mailboxes,
+            listeners: nil, seed: seed, connectionLimit: limit, census: census,
+            memoryBudget: Budget(key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: nil)),
+            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes))
         try store.start(sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
         let parts = ShardRecovery.divide(recovery, among: shards)
         var boxes: [Box] = []
@@ -88,6 +94,9 @@ package final class SteppedGateway {
     package var leftovers: [(name: String, count: Int)] {
         boxes.flatMap { $0.shard.leftovers }
     }
+
+    /// Bytes that the kernel has not taken yet, for each device's connection that has any.
+    package var outputs: [(descriptor: Int32, bytes: Int)] { boxes.flatMap { $0.shard.outputs } }
 
     /// Drops every connection, as the end of the process would. The store is not told: it may be crashed or closed.
     package func die() {

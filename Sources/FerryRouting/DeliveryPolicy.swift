@@ -2,10 +2,11 @@ package import FerryCore
 
 /// The limits and times by which a device's messages are kept and its owner is woken.
 package struct DeliveryPolicy: Hashable, Sendable {
-    /// Kept messages of one device, at least 1.
-    package var messageCap = 1_000
-    /// Their payload bytes, at least 1.
-    package var byteCap = 4 * 1024 * 1024
+    /// Kept messages of one device.
+    package var messageCap: Cap = 1_000
+    /// Their payload bytes.
+    package var byteCap: Cap = 4_194_304
+    package var capPolicy = CapPolicy.dropOldest
     /// How long a device whose connection was lost still counts as online.
     package var reattachGrace = Duration.seconds(5)
     /// How long after a default stub the next one waits.

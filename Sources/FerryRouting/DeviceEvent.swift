@@ -37,8 +37,8 @@ package enum StubPlan: Hashable, Sendable {
 package enum DeviceAction: Hashable, Sendable {
     /// Journal that everything up to here is acknowledged.
     case recordAcknowledged(Seq)
-    /// The message has reached this terminal state. Journal it unless it was delivered; count it; forget its table row.
-    case end(KeptMessage, DeliveryState)
+    /// The message has reached a terminal state, for this reason. Journal it unless it was delivered; count it; forget its table row.
+    case end(KeptMessage, EndReason)
     /// Journal that stubs are due up to here; answer with `.dueSynced`.
     case recordStubsDue(upTo: Seq)
     /// Journal that no stub can be sent for what is kept up to here. It settles nothing: with a token the stub is due.

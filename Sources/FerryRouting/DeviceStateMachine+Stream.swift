@@ -71,7 +71,7 @@ extension DeviceStateMachine {
         if case .attached = presence {
             if message.stub != .notWanted { message.stub = .none }
         } else if message.isLiveOnly {
-            endLiveOnly(message, actions: &actions)
+            endLiveOnly(message, .noLiveSession, actions: &actions)
             return
         }
         log.append(message)
@@ -92,17 +92,18 @@ extension DeviceStateMachine {
     }
 
     /// Live only and no live session: over at once; its own alert, if it has one, goes out for the moment.
-    mutating func endLiveOnly(_ message: KeptMessage, actions: inout [DeviceAction]) {
+    mutating func endLiveOnly(_ message: KeptMessage, _ reason: EndReason, actions: inout [DeviceAction]) {
         if message.hasOwnAlert && hasToken && message.stub != .settled { actions.append(.requestStub(.own(message))) }
-        actions.append(.end(message, .expired))
+        actions.append(.end(message, reason))
     }
 
     mutating func enforceCap(_ policy: Policy, actions: inout [DeviceAction]) {
-        while log.count > max(1, policy.messageCap) || (log.bytes > policy.byteCap && log.count > 1) {
+        guard policy.capPolicy == .dropOldest else { return }
+        while log.count > policy.messageCap.value || (log.bytes > policy.byteCap.value && log.count > 1) {
             let oldestUnsent = firstDroppable
             // The newest stays: what was just accepted is not what the cap is there to drop.
             guard oldestUnsent < log.count - 1 else { return }
-            drop(at: oldestUnsent, .overflowed, actions: &actions)
+            drop(at: oldestUnsent, log.count > policy.messageCap.value ? .countCap : .byteCap, actions: &actions)
         }
     }
 
@@ -112,9 +113,10 @@ extension DeviceStateMachine {
         return log.firstIndex(after: window.sent)
     }
 
-    mutating func drop(at index: Int, _ state: DeliveryState, actions: inout [DeviceAction]) {
+    mutating func drop(at index: Int, _ reason: EndReason, actions: inout [DeviceAction]) {
         let message = log.remove(at: index)
-        actions.append(.end(message, state))
+        let state = reason.state
+        actions.append(.end(message, reason))
         guard !message.isLiveOnly else { return }
         // What is on its way keeps its count, so that no session is told of one drop twice.
         if let last = gaps.last, last.upTo > window.sent || last.upTo > message.seq {
@@ -132,7 +134,7 @@ extension DeviceStateMachine {
 
     mutating func giveUp(_ seq: Seq, actions: inout [DeviceAction]) {
         guard let index = position(of: seq), index >= firstDroppable else { return }
-        actions.append(.end(log.remove(at: index), .failed))
+        actions.append(.end(log.remove(at: index), .unreadable))
         if case .attached = presence { actions.append(.transmit) }
     }
 
@@ -158,7 +160,7 @@ extension DeviceStateMachine {
         }
         while let first = log.first, first.seq <= seq, let message = log.removeFirst() {
             if message.seq <= window.sent { window.release(bytes: message.payloadBytes) }
-            actions.append(.end(message, .delivered))
+            actions.append(.end(message, .acknowledged))
         }
         window.didAcknowledge(seq)
         actions.append(.recordAcknowledged(seq))

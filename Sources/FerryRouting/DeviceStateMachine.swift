@@ -149,6 +149,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         _ session: SessionID, lastSeq: Seq?, limit: Int32, bytes: Int32, bound: Seq, now: Instant, policy: Policy,
         actions: inout [DeviceAction]
     ) {
+        if isGraceOver(now: now) { for index in 0..<log.count { log[index].wasOffline = true } }
         // What the app has is delivered, before anything of it could expire.
         if let lastSeq { settleAcknowledged(lastSeq, actions: &actions) }
         endLiveOnly(actions: &actions)
@@ -186,11 +187,16 @@ package struct DeviceStateMachine: Hashable, Sendable {
         var index = 0
         while index < log.count {
             if log[index].isLiveOnly {
-                endLiveOnly(log.remove(at: index), actions: &actions)
+                endLiveOnly(log.remove(at: index), .liveSessionEnded, actions: &actions)
             } else {
                 index += 1
             }
         }
+    }
+
+    /// The grace is over and `.timePassed` is late, by a tick or by a stall of the whole process: whoever comes now was offline.
+    package func isGraceOver(now: Instant) -> Bool {
+        if case .grace(let until) = presence { until <= now } else { false }
     }
 
     /// The send cursor goes back to the ack cursor.
@@ -234,7 +240,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         var index = firstDroppable
         while index < log.count {
             if !log[index].isLiveOnly && log[index].expiresAt <= now {
-                drop(at: index, .expired, actions: &actions)
+                drop(at: index, .ttlRanOut, actions: &actions)
             } else {
                 index += 1
             }

@@ -11,58 +11,90 @@ package struct IdempotencyWindow: Sendable {
         case answered(RequestAnswer)
     }
 
-    private struct Row {
+    private struct Row: Sendable, BitwiseCopyable {
         var key: Identifier128
-        var acceptedAt: Instant
+        var answer: RequestAnswer
         var segment: UInt32
     }
 
-    private enum Slot {
-        case inFlight(content: Identifier128)
-        case answered(RequestAnswer)
-    }
+    /// What one answered request takes, row and table together.
+    package static var bytesPerEntry: Int { MemoryLayout<Row>.stride + 16 }
 
-    /// What one answered request takes, rows and hash table together, as measured.
-    package static var bytesPerEntry: Int { 160 }
+    /// Rows in order of acceptance, in chunks, so that neither growing nor leaving moves any. Their numbers wrap around.
+    private struct Rows: Sendable {
+        private static let chunkSize = 1_024
+        private var chunks: ContiguousArray<ContiguousArray<Row>> = []
+        /// Number of the first row of `chunks`.
+        private var base: UInt32 = 0
+        /// Positions, counted from `base`, of the oldest row and behind the last.
+        private(set) var head = 0
+        private(set) var end = 0
 
-    private let length: Duration
-    private let capacity: Int
-    private var slots: [Identifier128: Slot] = [:]
-    private var rows: [Row] = []
-    private var head = 0
-    /// Answers that left before their time because the budget was used up.
-    package private(set) var evictedEarly: UInt64 = 0
+        subscript(position: Int) -> Row { chunks[position / Self.chunkSize][position % Self.chunkSize] }
 
-    /// `byteBudget` is rounded down to whole entries, at least one.
-    package init(length: Duration, byteBudget: Int) {
-        self.length = length
-        capacity = max(1, byteBudget / Self.bytesPerEntry)
-    }
+        func number(at position: Int) -> UInt32 { base &+ UInt32(truncatingIfNeeded: position) }
+        func position(of number: UInt32) -> Int { Int(number &- base) }
+        func row(_ number: UInt32) -> Row { self[position(of: number)] }
 
-    package var count: Int { rows.count - head }
+        mutating func append(_ row: Row) {
+            if end == chunks.count * Self.chunkSize {
+                var chunk: ContiguousArray<Row> = []
+                chunk.reserveCapacity(Self.chunkSize)
+                chunks.append(chunk)
+            }
+            chunks[chunks.count - 1].append(row)
+            end += 1
+        }
 
-    package func find(_ key: Identifier128) -> Finding {
-        switch slots[key] {
-        case nil: .unknown
-        case .inFlight(let content): .inFlight(content: content)
-        case .answered(let answer): .answered(answer)
+        mutating func dropFirst() {
+            head += 1
+            guard head == Self.chunkSize else { return }
+            chunks.removeFirst()
+            base &+= UInt32(Self.chunkSize)
+            head = 0
+            end -= Self.chunkSize
         }
     }
 
-    /// The first try was taken in.
-    package mutating func begin(_ key: Identifier128, content: Identifier128) {
-        slots[key] = .inFlight(content: content)
+    private let length: Duration
+    private let capacity: Int
+    private var inFlight: [Identifier128: Identifier128] = [:]
+    private var table: IdentifierTable
+    private var rows = Rows()
+    /// Number of the first row that may not be in the tables; never below the oldest row's.
+    private var untaken: UInt32 = 0
+    /// Answers that left before their time because the budget was used up.
+    package private(set) var evictedEarly: UInt64 = 0
+
+    /// `byteBudget` is rounded down to whole entries, at least one. `seed` is secret.
+    package init(length: Duration, byteBudget: Int, seed: Identifier128) {
+        self.length = length
+        // Row numbers are 32 bits wide, so that no more could be told apart.
+        capacity = min(max(1, byteBudget / Self.bytesPerEntry), 1 << 30)
+        table = IdentifierTable(seed: seed)
     }
 
-    /// The first try came to nothing: the next one is a first try again.
-    package mutating func abandon(_ key: Identifier128) {
-        if case .inFlight = slots[key] { slots[key] = nil }
+    package var count: Int { rows.end - rows.head }
+
+    package func find(_ key: Identifier128) -> Finding {
+        if let number = number(of: key) { return .answered(rows.row(number).answer) }
+        guard !inFlight.isEmpty, let content = inFlight[key] else { return .unknown }
+        return .inFlight(content: content)
     }
+
+    /// The first try was taken in.
+    package mutating func begin(_ key: Identifier128, content: Identifier128) { inFlight[key] = content }
+
+    /// The first try came to nothing: the next one is a first try again.
+    package mutating func abandon(_ key: Identifier128) { inFlight[key] = nil }
 
     /// The first try is on disk, in `segment` (0: in the tables).
     package mutating func settle(_ key: Identifier128, _ answer: RequestAnswer, acceptedAt: Instant, segment: UInt32) {
-        slots[key] = .answered(answer)
-        rows.append(Row(key: key, acceptedAt: acceptedAt, segment: segment))
+        if !inFlight.isEmpty { inFlight[key] = nil }
+        var answer = answer
+        answer.acceptedAt = acceptedAt
+        rows.append(Row(key: key, answer: answer, segment: segment))
+        remember(key)
         if count > capacity {
             evictedEarly += 1
             dropFirst()
@@ -72,7 +104,7 @@ package struct IdempotencyWindow: Sendable {
     /// Lets go of at most `limit` answers whose window is over, so that no tick takes long.
     package mutating func expire(now: Instant, limit: Int) {
         for _ in 0..<limit {
-            guard head < rows.count, rows[head].acceptedAt + length <= now else { return }
+            guard rows.head < rows.end, rows[rows.head].answer.acceptedAt + length <= now else { return }
             dropFirst()
         }
     }
@@ -81,20 +113,31 @@ package struct IdempotencyWindow: Sendable {
     /// that no answer is written at more than one retirement.
     package mutating func takeEntries(upTo segment: UInt32) -> [(key: Identifier128, answer: RequestAnswer)] {
         var found: [(key: Identifier128, answer: RequestAnswer)] = []
-        for index in head..<rows.count where rows[index].segment != 0 {
-            guard rows[index].segment <= segment else { break }
-            rows[index].segment = 0
-            if case .answered(let answer)? = slots[rows[index].key] { found.append((rows[index].key, answer)) }
+        var position = rows.position(of: untaken)
+        while position < rows.end, rows[position].segment <= segment {
+            let row = rows[position]
+            if row.segment != 0, number(of: row.key) == rows.number(at: position) {
+                found.append((row.key, row.answer))
+            }
+            position += 1
         }
+        untaken = rows.number(at: position)
         return found
     }
 
+    private mutating func remember(_ key: Identifier128) {
+        let rows = rows
+        table.set(rows.number(at: rows.end - 1), for: key) { rows.row($0).key }
+    }
+
+    private func number(of key: Identifier128) -> UInt32? { table.find(key) { rows.row($0).key } }
+
     private mutating func dropFirst() {
-        slots[rows[head].key] = nil
-        head += 1
-        if head >= 1024 && head * 2 >= rows.count {
-            rows.removeFirst(head)
-            head = 0
-        }
+        let rows = rows
+        let number = rows.number(at: rows.head)
+        // A key that was settled again stands for its later row.
+        table.remove(number, rows[rows.head].key) { rows.row($0).key }
+        if untaken == number { untaken &+= 1 }
+        self.rows.dropFirst()
     }
 }

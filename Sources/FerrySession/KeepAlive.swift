@@ -15,21 +15,21 @@ package struct KeepAlive: Hashable, Sendable, BitwiseCopyable {
         case nothingAcknowledged
     }
 
-    /// What the welcome granted, in milliseconds.
-    private let interval: Int64
-    private let ackDeadline: Int64
-    private let progressDeadline: Int64
     private var lastHeard: Instant
     /// Since when something is in flight without progress; `.distantFuture` when nothing is in flight.
     private var waitingSince = Instant.distantFuture
     private var lastProgress = Instant.distantFuture
+    /// What the welcome granted, in milliseconds, as the next two: small, since there is one for each connection.
+    private let interval: UInt32
+    private let ackDeadline: UInt32
+    private let progressDeadline: UInt32
     private var isProbed = false
 
     package init(interval: Duration, policy: SessionPolicy, now: Instant) {
-        // A third of what the type holds is longer than any connection, and one and a half of it does not overflow.
-        self.interval = min(max(1, interval.inMilliseconds), .max / 3)
-        ackDeadline = max(2, policy.ackDeadline.inMilliseconds)
-        progressDeadline = max(2, policy.progressDeadline.inMilliseconds)
+        // What is longer than the type holds, 49 days, is cut to that.
+        self.interval = UInt32(clamping: max(1, interval.inMilliseconds))
+        ackDeadline = UInt32(clamping: max(2, policy.ackDeadline.inMilliseconds))
+        progressDeadline = UInt32(clamping: max(2, policy.progressDeadline.inMilliseconds))
         lastHeard = now
     }
 
@@ -80,5 +80,5 @@ package struct KeepAlive: Hashable, Sendable, BitwiseCopyable {
         return min(min(silence, lastProgress + .milliseconds(progressDeadline)), keepAliveEnd)
     }
 
-    private var keepAliveEnd: Instant { lastHeard + .milliseconds(interval + interval / 2) }
+    private var keepAliveEnd: Instant { lastHeard + .milliseconds(Int64(interval) + Int64(interval) / 2) }
 }

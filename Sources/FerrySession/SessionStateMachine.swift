@@ -71,15 +71,16 @@ package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
         case closed
     }
 
-    package private(set) var state = State.foreground
     private var keepAlive: KeepAlive
-    private let slowDeadline: Int64
+    package private(set) var state = State.foreground
+    /// In milliseconds.
+    private let slowDeadline: UInt32
     private var blockedSince = Instant.distantFuture
 
     /// A session begins in the foreground.
     package init(keepAlive interval: Duration, policy: SessionPolicy, now: Instant) {
         keepAlive = KeepAlive(interval: interval, policy: policy, now: now)
-        slowDeadline = max(1, policy.slowDeadline.inMilliseconds)
+        slowDeadline = UInt32(clamping: max(1, policy.slowDeadline.inMilliseconds))
     }
 
     /// When `.timePassed` is wanted next.

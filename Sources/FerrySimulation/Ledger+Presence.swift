@@ -7,6 +7,7 @@ extension Ledger {
     func linkOpened(_ device: Int) {
         devices[device].openLinks += 1
         devices[device].offlineSince = nil
+        devices[device].backgroundStep = nil
     }
 
     /// A whole frame of the device's has reached the gateway's socket.
@@ -16,6 +17,10 @@ extension Ledger {
         case .login(let login):
             link.facts.saidSeq = login.lastSeq
             link.facts.saidEpoch = login.epoch
+            if let change = login.extensions.deviceToken { claimed(change, device, link) }
+        case .register(let register):
+            if let change = register.extensions.deviceToken { claimed(change, device, link) }
+        case .deviceToken(let frame): claimed(frame.change, device, link)
         case .foreground(let foreground):
             link.facts.saidSeq = foreground.lastSeq
             link.facts.isBackgroundFed = false
@@ -24,17 +29,24 @@ extension Ledger {
         case .background:
             link.facts.isBackgroundFed = true
             leftForCertain(link, device)
-            if link.facts.hasSession, devices[device].openLinks == 1 { devices[device].backgroundStep = step }
+            // A peer that does not read may have been cut off already, unseen, and what it says is thrown away.
+            if link.facts.hasSession, devices[device].openLinks == 1, !link.wasClogged {
+                devices[device].backgroundStep = step
+            }
         case .bye:
             link.facts.hasSaidBye = true
             leftForCertain(link, device)
         case .ack(let ack):
+            link.facts.acknowledged = max(link.facts.acknowledged, ack.seq)
             guard devices[device].current == ObjectIdentifier(link) else { return }
             let seqs = devices[device].seqs
-            let numbers = link.facts.received.filter { seqs[$0].map { $0 <= ack.seq } ?? false }
+            let numbers = link.facts.received.filter { number in
+                !posts[number].mayBeTwice && seqs[number].map { $0 <= ack.seq } ?? false
+            }
             devices[device].acknowledging.numbers.formUnion(numbers)
             devices[device].acknowledging.step = step
-        case .hello, .register, .ping, .pong, .deviceToken, .unknownSkippable: break
+        case .ping: trace.note("ping", link.number)
+        case .hello, .pong, .unknownSkippable: break
         }
     }
 
@@ -58,6 +70,12 @@ extension Ledger {
         if let device = link.device { leftForCertain(link, device) }
     }
 
+    /// The peer reads no more: what the gateway tells it, and when, is not seen.
+    func clogged(_ link: Link) {
+        lostSight(link)
+        if let device = link.device { devices[device].newcomers.links.removeAll { $0 === link } }
+    }
+
     /// The gateway's end is closed.
     func gatewayClosed(_ link: Link) {
         guard let device = link.device else { return }
@@ -68,15 +86,19 @@ extension Ledger {
         devices[device].alone = clock.now
         // It read the good-bye, so the device was offline at once.
         let facts = link.facts
-        if facts.hasSaidBye, facts.hasSession, !facts.wasClosedByFrame, facts.isFramed, !link.isEndTold {
+        if facts.hasSaidBye, facts.hasSession, !facts.wasClosedByFrame, facts.isFramed, !link.isEndTold,
+            !link.wasClogged
+        {
             devices[device].offlineStep = step
         }
     }
 
     func turned(_ shard: Int) {
         turns[shard] = (step, clock.now)
+        turnedThisCycle.insert(shard)
         let oldest = turns.map(\.at).min() ?? .distantPast
         let oldestStep = turns.map(\.step).min() ?? 0
+        let lostFor = scenario.delivery.reattachGrace + .milliseconds(TimerWheel.tickMilliseconds)
         for device in devices.indices {
             let facts = devices[device]
             if facts.current == nil {
@@ -85,11 +107,14 @@ extension Ledger {
                 delivered.formUnion(facts.acknowledging.numbers)
                 devices[device].acknowledging = ([], 0)
             }
-            let isAlone = facts.openLinks == 0 && oldest >= facts.alone + scenario.delivery.reattachGrace
+            let isAlone = facts.openLinks == 0 && oldest >= facts.alone + lostFor
             let isHidden = facts.backgroundStep.map { oldestStep > $0 } ?? false
             guard isAlone || isHidden else { continue }
             devices[device].offlineStep = step
-            if facts.offlineSince == nil { devices[device].offlineSince = clock.now }
+            if facts.offlineSince == nil {
+                devices[device].offlineSince = clock.now
+                devices[device].offlineSinceStep = step
+            }
         }
     }
 
@@ -108,10 +133,25 @@ extension Ledger {
             devices[device].alone = clock.now
             devices[device].backgroundStep = nil
             devices[device].offlineSince = nil
+            if devices[device].stubInFlight { _ = devices[device].wakings.popLast() }
             devices[device].stubInFlight = false
             devices[device].stubAnsweredAt = nil
-            devices[device].stubStep = nil
+            // What was answered long ago is on disk; where an own alert is open before it, it is not written down.
+            let isSettled = devices[device].stubAnsweredCycle.map { cycle > $0 + 3 } ?? false
+            let hasOwn = posts.contains { $0.device == device && $0.hasOwnAlert && $0.attempts > 0 }
+            if !isSettled || hasOwn || scenario.diskFaults > 0 { devices[device].stubStep = nil }
         }
         for number in posts.indices { posts[number].ownStubs = 0 }
+        wokenByOwn.subtract(ownInFlight)
+        ownInFlight = []
+        tokensAfterRestart()
+        turnedThisCycle = []
+    }
+
+    /// Every worker of the store has had a turn.
+    func storeTurned() {
+        guard turnedThisCycle.count == turns.count else { return }
+        turnedThisCycle = []
+        cycle += 1
     }
 }

@@ -10,11 +10,10 @@ extension Ledger {
         case .resumed(let resumed): beginSession(link, device, isResumed: resumed.isResumed)
         case .push(let push): try leftPush(push, link, device)
         case .gap(let gap): try leftGap(gap, link, device)
-        case .tokenSaved(let saved):
-            devices[device].hasToken = saved.environment != nil
-            devices[device].tokenStep = step
+        case .tokenSaved(let saved): tokenSaved(isSet: saved.environment != nil, device, link)
         case .close(let close):
             link.facts.wasClosedByFrame = true
+            link.facts.closeCode = close.code
             trace.note("closed", link.number, Int(close.code.rawValue))
             switch close.code {
             case .unknownDevice, .generationRetired, .wrongDeviceProof:
@@ -22,8 +21,15 @@ extension Ledger {
                     "P1", "the gateway does not know device \(device), which it registered: \(close.code)")
             default: break
             }
-            sessionLost(link, device)
-        case .challenge, .registered, .ping, .pong, .unknownSkippable: break
+            if close.code == .takenOver, let newer = successor(of: link, device) {
+                becomeCurrent(newer, device)
+            } else {
+                sessionLost(link, device)
+            }
+        case .pong:
+            link.facts.pongs += 1
+            trace.note("pong", link.number, link.facts.pongs)
+        case .challenge, .registered, .ping, .unknownSkippable: break
         }
     }
 
@@ -39,8 +45,37 @@ extension Ledger {
         link.facts.received = []
         link.facts.gapsTold = 0
         link.facts.hasSession = true
+        // Of what was seen late nothing is certain but its order.
+        guard !link.wasClogged else { return }
         let isStillOnline = devices[device].current != nil || clock.now < devices[device].graceUntil
         if !isStillOnline || devices[device].onlineSinceStep == nil { devices[device].onlineSinceStep = step }
+        if devices[device].newcomers.step != step { devices[device].newcomers = ([], step) }
+        devices[device].newcomers.links.append(link)
+        becomeCurrent(link, device)
+    }
+
+    /// In one turn a device may have had several sessions one after the other, and their links are looked at in any order: the
+    /// one that was not taken over is the last.
+    private func successor(of link: Link, _ device: Int) -> Link? {
+        guard devices[device].current == ObjectIdentifier(link), devices[device].newcomers.step == step else {
+            return nil
+        }
+        return devices[device].newcomers.links.last { $0 !== link && !$0.facts.wasClosedByFrame }
+    }
+
+    /// After a turn: the newer session has the device, and the older has been told so.
+    func checkTakeovers(_ links: [Link]) throws(Violation) {
+        for device in devices.indices where devices[device].newcomers.step == step {
+            let open = links.filter { link in
+                link.device == device && link.facts.hasSession && !link.facts.wasClosedByFrame && !link.isGatewayGone
+                    && !link.wasClogged
+            }
+            guard open.count > 1 else { continue }
+            throw fail("P3", "device \(device) has sessions on the links \(open.map(\.number)) at once")
+        }
+    }
+
+    private func becomeCurrent(_ link: Link, _ device: Int) {
         devices[device].current = ObjectIdentifier(link)
         devices[device].offlineSince = nil
         devices[device].backgroundStep = nil
@@ -57,9 +92,9 @@ extension Ledger {
         let isOffLine = push.flags.contains(.offLine)
         trace.note("push", link.number, number, isOffLine ? 1 : 0, "device \(device) seq \(push.seq)")
         guard post.device == device else { throw fail("P1", "post \(number) went to device \(device)") }
-        guard push.payload.count == post.payload.utf8.count else { throw fail("P1", "post \(number) was changed") }
+        guard push.payload.count == post.payloadSize else { throw fail("P1", "post \(number) was changed") }
         guard !post.isRefused else { throw fail("P1", "post \(number) was refused, and delivered") }
-        if let seq = devices[device].seqs[number], seq != push.seq {
+        if let seq = devices[device].seqs[number], seq != push.seq, !post.mayBeTwice {
             throw fail("P3", "post \(number) has the numbers \(seq) and \(push.seq)")
         }
         if let other = devices[device].posts[push.seq], other != number {
@@ -68,12 +103,19 @@ extension Ledger {
         guard push.seq > link.facts.lastSent else {
             throw fail("P2", "post \(number) with number \(push.seq) follows \(link.facts.lastSent)")
         }
-        devices[device].seqs[number] = push.seq
+        if devices[device].seqs[number] == nil { devices[device].seqs[number] = push.seq }
         devices[device].posts[push.seq] = number
         link.facts.lastSent = push.seq
         link.facts.received.insert(number)
         posts[number].isSent = true
+        guard !link.wasClogged else { return }
         try checkFlag(isOffLine, post, device)
+        // Where peers read slowly, what was sent in time leaves late.
+        if scenario.sendBuffer == nil, post.isAccepted, post.ttl > 0,
+            post.answeredAt + .milliseconds(post.ttl) < clock.now
+        {
+            throw fail("P6", "post \(number) was sent when its time was over")
+        }
     }
 
     private func checkFlag(_ isOffLine: Bool, _ post: Post, _ device: Int) throws(Violation) {
@@ -82,7 +124,7 @@ extension Ledger {
             guard let since = facts.onlineSinceStep, post.firstSentStep > since, facts.current != nil else { return }
             throw fail("P4", "post \(post.number) is marked offLine, and its device was online all the time")
         }
-        guard let answered = post.answeredStep else { return }
+        guard let answered = post.answeredStep, !post.mayBeTwice else { return }
         if post.wasOnline == false { throw fail("P4", "post \(post.number) was accepted offline and is not marked so") }
         if post.answeredLife < life {
             throw fail("P4", "post \(post.number) outlived a restart and is not marked offLine")
@@ -91,6 +133,16 @@ extension Ledger {
             throw fail("P4", "the device was offline after post \(post.number), which is not marked so")
         }
         if post.ownStubs > 0 { throw fail("P4", "post \(post.number) had a stub and is not marked offLine") }
+    }
+
+    /// P1: what is told of drops is on the disk before.
+    private func checkOnDisk(_ gap: GapFrame, _ link: Link, _ device: Int) throws(Violation) {
+        guard looksLeft > 0, !link.wasClogged, let cid = devices[device].cid else { return }
+        looksLeft -= 1
+        guard let found = recovered(cid) else { return }
+        // Part of the count may be of drops that the device has been told before, and that are settled on disk.
+        guard found.acknowledged < gap.seq, found.dropped == 0 else { return }
+        throw fail("P1", "device \(device) is told of \(gap.count) drops, and none is on disk")
     }
 
     private func leftGap(_ gap: GapFrame, _ link: Link, _ device: Int) throws(Violation) {
@@ -116,6 +168,6 @@ extension Ledger {
             throw fail("P8", "device \(device) is told of \(link.facts.gapsTold) missing, \(candidates) can be")
         }
         if !scenario.hasCap, gap.overflowed > 0 { throw fail("P8", "messages overflowed without a cap") }
-        devices[device].gaps[gap.seq] = max(devices[device].gaps[gap.seq] ?? 0, Int(gap.count))
+        try checkOnDisk(gap, link, device)
     }
 }

@@ -4,7 +4,7 @@ internal import FerryRouting
 
 /// Wake-ups (P5).
 extension Ledger {
-    func stubRequested(_ stub: StubRequest, device: Int) throws(Violation) {
+    func stubRequested(_ stub: StubRequest, device: Int, token: Int) throws(Violation) {
         let facts = devices[device]
         trace.note("stub", device, stub.body.count)
         if Post.contains("payload-", in: stub.body) { throw fail("P5", "a stub carries a payload") }
@@ -15,9 +15,13 @@ extension Ledger {
             }
             posts[own].ownStubs += 1
             wokenByOwn.insert(own)
-            if posts[own].ownStubs > 1 { throw fail("P5", "the alert of post \(own) was asked for twice") }
+            ownInFlight.insert(own)
+            if posts[own].ownStubs > 1, !posts[own].mayBeTwice {
+                throw fail("P5", "the alert of post \(own) was asked for twice")
+            }
         }
         devices[device].allStubSteps.append(step)
+        try checkHolder(device, token)
         // What was live only ends with its session; its own alert goes out while the next one begins.
         if let own, posts[own].isLiveOnly { return }
         if facts.current != nil || clock.now < facts.graceUntil {
@@ -32,11 +36,13 @@ extension Ledger {
         try checkBadge(stub, device)
         devices[device].stubInFlight = true
         devices[device].stubStep = step
+        devices[device].stubAnsweredCycle = nil
+        devices[device].wakings.append(step)
     }
 
     /// A second default stub stands for something that the first did not.
     private func checkNews(since facts: DeviceFacts, _ device: Int) throws(Violation) {
-        guard let before = facts.stubStep, facts.tokenStep < before else { return }
+        guard let before = facts.stubStep, facts.tokenStep < before, scenario.requestCapacity == nil else { return }
         let hasNews = posts.contains { post in
             guard post.device == device, post.attempts > 0, !post.hasOwnAlert else { return false }
             guard let answered = post.answeredStep else { return !post.isRefused }
@@ -52,15 +58,19 @@ extension Ledger {
             guard post.device == device, post.attempts > 0, !post.isRefused else { return false }
             return devices[device].seqs[post.number].map { $0 > settled } ?? true
         }
-        guard badge >= 1, badge <= possible else {
+        guard badge >= 1, badge <= possible || scenario.requestCapacity != nil else {
             throw fail("P5", "the badge of device \(device) is \(badge), and \(possible) messages can be kept")
         }
     }
 
     func stubAnswered(_ stub: StubRequest, device: Int) {
-        guard Post.number(inAlert: stub.body) == nil else { return }
+        if let own = Post.number(inAlert: stub.body) {
+            ownInFlight.remove(own)
+            return
+        }
         devices[device].stubInFlight = false
         devices[device].stubAnsweredAt = clock.now
+        devices[device].stubAnsweredCycle = cycle
     }
 
     /// After a quiet while: who is away and has messages was woken for them.
@@ -72,7 +82,7 @@ extension Ledger {
             guard facts.hasToken, let since = facts.offlineSince, since + patience < clock.now else { continue }
             let isWoken =
                 post.hasOwnAlert
-                ? wokenByOwn.contains(post.number) : facts.allStubSteps.contains { $0 >= post.firstSentStep }
+                ? wokenByOwn.contains(post.number) : facts.wakings.contains { $0 >= post.firstSentStep }
             guard isWoken else { throw fail("P5", "device \(post.device) was never woken for post \(post.number)") }
         }
     }

@@ -5,20 +5,36 @@ internal import FerryWire
 /// gateway works, only what it promises.
 final class Ledger {
     let scenario: Scenario
-    let clock: VirtualClock
+    /// As the gateway has it.
+    let clock: GatewayClock
     let trace: Trace
     var posts: [Post] = []
     var devices: [DeviceFacts]
     /// Posts whose own alert was asked for, in any life.
     var wokenByOwn: Set<Int> = []
+    /// Of these, those that have no answer yet.
+    var ownInFlight: Set<Int> = []
     /// Posts that the device acknowledged in this life, within the session that sent them.
     var delivered: Set<Int> = []
     /// Counts the lives of the gateway.
     var life = 0
     /// When each shard last had a turn: step and time.
     var turns: [(step: Int, at: Instant)] = []
+    /// How often every shard, and then the store, has had a turn.
+    var cycle = 0
+    var turnedThisCycle: Set<Int> = []
+    /// Attempts of all posts.
+    private var attempts = 0
+    /// The highest time by the gateway's clock that is on its disk for certain.
+    private var journalledTime = Instant.distantPast
+    var tokens: [Int: TokenFacts] = [:]
+    var apiTokens: [APITokenFacts] = []
+    /// What a start would find of a device if the power went now.
+    var recovered: (CID) -> (acknowledged: Seq, dropped: Int)? = { _ in nil }
+    /// Looks at the disk are dear.
+    var looksLeft = 12
 
-    init(_ scenario: Scenario, _ clock: VirtualClock, _ trace: Trace) {
+    init(_ scenario: Scenario, _ clock: GatewayClock, _ trace: Trace) {
         self.scenario = scenario
         self.clock = clock
         self.trace = trace
@@ -35,11 +51,30 @@ final class Ledger {
         if posts[number].attempts == 0 {
             posts[number].firstSentStep = step
             posts[number].firstSentAt = clock.now
+            posts[number].sentBefore = attempts
             posts[number].connection = connection
             posts[number].place = place
         }
+        attempts += 1
+        posts[number].firstSentAt = min(posts[number].firstSentAt, clock.now)
         posts[number].attempts += 1
         posts[number].open += 1
+        noteForgetting()
+    }
+
+    /// What the gateway has room for may be used up by later posts.
+    private func noteForgetting() {
+        guard let capacity = scenario.requestCapacity else { return }
+        for number in posts.indices where posts[number].attempts > 1 && !posts[number].mayBeTwice {
+            posts[number].mayBeTwice = attempts - posts[number].sentBefore - posts[number].attempts >= capacity
+        }
+    }
+
+    /// The gateway's clock at a start.
+    func checkTime() throws(Violation) {
+        guard clock.now < journalledTime else { return }
+        let missing = (journalledTime - clock.now).inMilliseconds
+        throw fail("time", "the gateway starts \(missing) ms before a time that is on its disk")
     }
 
     func answerLost(_ number: Int) {
@@ -54,11 +89,14 @@ final class Ledger {
         guard posts[number].isAccepted else {
             posts[number].answeredStep = step
             posts[number].answeredLife = life
+            posts[number].answeredAt = clock.now
+            if posts[number].attempts == 1 { journalledTime = max(journalledTime, posts[number].firstSentAt) }
             posts[number].taskID = taskID
             posts[number].wasOnline = wasOnline
             return
         }
-        guard posts[number].taskID == taskID, posts[number].wasOnline == wasOnline else {
+        guard (posts[number].taskID == taskID && posts[number].wasOnline == wasOnline) || posts[number].mayBeTwice
+        else {
             throw fail(
                 "P3",
                 "post \(number) was answered with \(posts[number].taskID ?? "-"), its repeat with \(taskID ?? "-")")
@@ -73,7 +111,13 @@ final class Ledger {
             throw fail("P1", "an app was handed what nobody posted")
         }
         posts[number].isHanded = true
-        if isRepeat && !isExcused { throw fail("P3", "post \(number) was handed to an app of device \(device) twice") }
+        guard isRepeat, !isExcused, !posts[number].mayBeTwice else { return }
+        throw fail("P3", "post \(number) was handed to an app of device \(device) twice")
+    }
+
+    /// An app was told of what it misses.
+    func gapHanded(_ gap: GapFrame, device: Int) {
+        devices[device].gaps[gap.seq] = max(devices[device].gaps[gap.seq] ?? 0, Int(gap.count))
     }
 
     // MARK: - The end
@@ -100,6 +144,7 @@ final class Ledger {
 
     private func checkOrder(_ device: Int) throws(Violation) {
         let inOrder = devices[device].seqs.sorted { $0.value < $1.value }.map { posts[$0.key] }
+            .filter { !$0.mayBeTwice }
         var latest: Post?
         var lastPlace: [Int: Post] = [:]
         for post in inOrder {

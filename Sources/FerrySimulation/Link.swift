@@ -9,10 +9,20 @@ final class Link {
     /// Index of the device whose client made it; nil for backends and strangers.
     let device: Int?
     private let descriptor: Int32
+    /// The gateway's end. Another link may bear the number once that end is closed.
+    let gatewayDescriptor: Int32
     private(set) var toGateway: [UInt8] = []
     private(set) var toPeer: [UInt8] = []
     /// Nothing moves any more, and neither side is told.
     var isSilent = false
+    /// The peer does not read for now, and what the gateway sends stays in its socket.
+    var isClogged = false { didSet { if isClogged { wasClogged = true } } }
+    /// What left the gateway was seen late at least once: when it left is not known.
+    private(set) var wasClogged = false
+    /// The peer has said here what is not of its protocol.
+    var wasAbused = false
+    /// Since when the gateway holds more than it should of what the peer does not read.
+    var backedUpSince: Instant?
     /// The peer has closed; the gateway learns of it behind the bytes before it.
     private(set) var isPeerGone = false
     /// The gateway has been told that nothing more comes.
@@ -27,17 +37,18 @@ final class Link {
     /// What the ledger knows of it.
     var facts = LinkFacts()
 
-    init(number: Int, device: Int?, descriptor: Int32) {
+    init(number: Int, device: Int?, descriptor: Int32, gatewayDescriptor: Int32) {
         self.number = number
         self.device = device
         self.descriptor = descriptor
+        self.gatewayDescriptor = gatewayDescriptor
     }
 
     deinit { if !isClosed { Socket.close(descriptor) } }
 
     /// What the gateway has sent since the last look.
     func drain() -> [UInt8] {
-        guard !isGatewayGone, !isClosed else { return [] }
+        guard !isGatewayGone, !isClosed, !isClogged else { return [] }
         var found: [UInt8] = []
         withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
             while true {
@@ -94,6 +105,7 @@ final class Link {
 
     /// The network breaks: what was under way is lost, both sides are told.
     func breakOff() {
+        isClogged = false
         toGateway = []
         toPeer = []
         isSilent = false
@@ -125,4 +137,10 @@ struct LinkFacts {
     var received: Set<Int> = []
     var gapsTold = 0
     var wasClosedByFrame = false
+    var closeCode: CloseCode?
+    var pongs = 0
+    /// The highest number that was acknowledged here.
+    var acknowledged = Seq.zero
+    /// Tokens that the device named here and that are not confirmed yet, in order; nil: that it has none.
+    var claims: [Int?] = []
 }

@@ -26,7 +26,9 @@ struct LinkSpeech {
 
     var hello: [UInt8] { HelloFrame(nonce: .zero).encoded() }
 
-    static func push(_ post: Post, _ cid: CID) -> [UInt8] {
+    /// nil: the device has no name yet.
+    static func push(_ post: Post, _ world: World) -> [UInt8]? {
+        guard let cid = world.ledger.devices[post.device].cid else { return nil }
         let alert = post.hasOwnAlert ? #"{"aps":{"alert":{"title":"T","body":"\#(post.alertMarker)"}}}"# : ""
         return LinkPushFrame(
             id: Identifier128(high: 7, low: UInt64(post.number)), cid: cid, flags: post.isLiveOnly ? .liveOnly : [],

@@ -15,13 +15,17 @@ struct Post {
     var open = 0
     var lost = 0
     var firstSentStep = 0
+    /// The earliest by the gateway's clock, which may be put back between two attempts.
     var firstSentAt = Instant.distantPast
+    /// How many attempts of all posts there were before the first of this one.
+    var sentBefore = 0
     /// The backend's connection and the place on it of the first attempt.
     var connection = 0
     var place = 0
     /// The first success that a backend read.
     var answeredStep: Int?
     var answeredLife = 0
+    var answeredAt = Instant.distantPast
     /// As the answer had it; a link's says neither.
     var wasOnline: Bool?
     var taskID: String?
@@ -30,6 +34,8 @@ struct Post {
     /// A frame with it has left the gateway.
     var isSent = false
     var ownStubs = 0
+    /// The gateway may have forgotten its request id before a repeat came: all of it may be there twice.
+    var mayBeTwice = false
 
     init(number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int) {
         self.number = number
@@ -50,21 +56,47 @@ struct Post {
     var marker: String { "payload-\(number)." }
     var alertMarker: String { "alert-\(number)." }
 
+    /// How many bytes `payload` has.
+    var payloadSize: Int { max(payloadBytes, marker.utf8.count) }
+
     var payload: String {
-        marker + String(repeating: "x", count: max(0, payloadBytes - marker.utf8.count))
+        marker + String(decoding: [UInt8](repeating: 120, count: payloadSize - marker.utf8.count), as: UTF8.self)
     }
 
     /// The number in a payload, if a post of this kind made it.
     static func number(inPayload bytes: [UInt8]) -> Int? { number(in: bytes, after: "payload-") }
     static func number(inAlert bytes: [UInt8]) -> Int? { number(in: bytes, after: "alert-") }
 
-    static func contains(_ text: String, in bytes: [UInt8]) -> Bool { bytes.firstRange(of: Array(text.utf8)) != nil }
+    static func contains(_ text: String, in bytes: [UInt8]) -> Bool { bytes.end(of: text) != nil }
 
     static func number(in bytes: [UInt8], after text: String) -> Int? {
-        guard let found = bytes.firstRange(of: Array(text.utf8)) else { return nil }
-        let digits = bytes[found.upperBound...].prefix { (48...57).contains($0) }
+        guard let end = bytes.end(of: text) else { return nil }
+        let digits = bytes[end...].prefix { (48...57).contains($0) }
         return Int(String(decoding: digits, as: UTF8.self))
     }
+}
+
+extension [UInt8] {
+    /// Where the first `text` at or behind `start` ends.
+    func end(of text: String, from start: Int = 0) -> Int? {
+        var text = text
+        return text.withUTF8 { wanted in
+            withUnsafeBufferPointer { bytes -> Int? in
+                guard let first = wanted.first, bytes.count >= wanted.count else { return nil }
+                var place = start
+                while place <= bytes.count - wanted.count {
+                    if bytes[place] == first, wanted.indices.allSatisfy({ bytes[place + $0] == wanted[$0] }) {
+                        return place + wanted.count
+                    }
+                    place += 1
+                }
+                return nil
+            }
+        }
+    }
+
+    /// The text from `start` up to the next quotation mark.
+    func word(from start: Int) -> String { String(decoding: self[start...].prefix { $0 != 34 }, as: UTF8.self) }
 }
 
 /// What the ledger knows of one device.
@@ -74,6 +106,8 @@ struct DeviceFacts {
     var posts: [Seq: Int] = [:]
     /// The link with the newest session, while nothing that ends it has been fed.
     var current: ObjectIdentifier?
+    /// The links whose session began at this step.
+    var newcomers: (links: [Link], step: Int) = ([], -1)
     /// Since this step the device has been online without a break, in the gateway's eyes for certain.
     var onlineSinceStep: Int?
     /// It stays online until this, at the least, after its session was lost.
@@ -96,6 +130,13 @@ struct DeviceFacts {
     var tokenStep = 0
     var stubInFlight = false
     var stubAnsweredAt: Instant?
+    var stubAnsweredCycle: Int?
     var stubStep: Int?
     var allStubSteps: [Int] = []
+    /// Of these, the stubs that the channel has answered, or that were asked for in this life: those that a crash lost must be
+    /// asked for again.
+    var wakings: [Int] = []
+    var offlineSinceStep = 0
+    /// All tokens that it ever named.
+    var everClaimed: Set<Int> = []
 }

@@ -1,13 +1,13 @@
 internal import FerryCore
 
-/// A backend: posts over HTTP or a link, several at once on one connection, and posts again what it has no answer for.
+/// A backend: calls over HTTP or posts over a link, several at once on one connection, and posts again what it has no answer for.
 final class ScriptedBackend {
     private let number: Int
     private let world: World
     private(set) var link: Link?
     private var inbox: [UInt8] = []
-    /// Posts that wait for their answer, in order.
-    private(set) var open: [Int] = []
+    /// Calls that wait for their answer, in order.
+    private(set) var open: [OpenCall] = []
     /// Posts that need another attempt.
     private(set) var unanswered: [Int] = []
     private var connections = 0
@@ -21,22 +21,39 @@ final class ScriptedBackend {
     }
 
     func post(_ number: Int) {
-        guard let cid = world.ledger.devices[world.ledger.posts[number].device].cid else { return }
-        if link == nil { connect() }
-        guard let link, speech?.isOpen != false else {
+        guard world.ledger.devices[world.ledger.posts[number].device].cid != nil else { return }
+        guard send(.post(number)) else {
             if !unanswered.contains(number) { unanswered.append(number) }
             return
         }
         unanswered.removeAll { $0 == number }
         place += 1
+        let post = world.ledger.posts[number]
         world.ledger.sent(number, connection: self.number * 1_000_000 + connections, place: place)
-        open.append(number)
-        world.trace.note(
-            "post", number, world.ledger.posts[number].device, world.ledger.posts[number].attempts,
-            "ttl \(world.ledger.posts[number].ttl) of \(cid)")
-        link.send(
-            world.isOverLinks
-                ? LinkSpeech.push(world.ledger.posts[number], cid) : request(world.ledger.posts[number], cid))
+        world.trace.note("post", number, post.device, post.attempts + 1, "ttl \(post.ttl)")
+    }
+
+    /// Any other call; nothing when nobody listens.
+    func call(_ call: BackendCall) {
+        // A link carries posts only.
+        guard !world.isOverLinks, send(call) else { return }
+        world.trace.note("call", number, open.count, 0, "\(call)")
+        if case .revoke(let token) = call { world.ledger.apiTokens[token].isEnding = true }
+    }
+
+    private func send(_ call: BackendCall) -> Bool {
+        if link == nil { connect() }
+        guard let link, speech?.isOpen != false else { return false }
+        let token = world.pickAPIToken()
+        let facts = world.ledger.apiTokens[token]
+        open.append(OpenCall(call: call, token: token, hadEnded: facts.hasEnded, sentStep: world.trace.step))
+        if world.isOverLinks, case .post(let number) = call {
+            guard let bytes = LinkSpeech.push(world.ledger.posts[number], world) else { return false }
+            link.send(bytes)
+        } else {
+            link.send(call.request(world, token: facts.text))
+        }
+        return true
     }
 
     func postAgain() {
@@ -57,22 +74,6 @@ final class ScriptedBackend {
         link.send(speech.hello)
     }
 
-    private func request(_ post: Post, _ cid: CID) -> [UInt8] {
-        var alert = ""
-        if post.hasOwnAlert {
-            let aps = #"{"alert":{"title":"T","body":"\#(post.alertMarker)"}}"#
-            alert = #","push_channel":{"ios":{"type":"notify","aps":\#(aps)}}"#
-        }
-        let ttl = post.ttl == 0 ? -1 : post.ttl
-        let body =
-            #"{"request_id":"\#(post.requestID)","audience":{"cid":["\#(cid)"]},"settings":{"ttl":\#(ttl)},"#
-            + #""push_message":{"transmission":"\#(post.payload)"}\#(alert)}"#
-        let head =
-            "POST /v2/\(world.app.text)/push/single/cid HTTP/1.1\r\nHost: gateway\r\ntoken: \(world.apiToken)\r\n"
-            + "Content-Length: \(body.utf8.count)\r\n\r\n"
-        return Array((head + body).utf8)
-    }
-
     func turn() {
         guard let link else { return }
         inbox.append(contentsOf: link.deliver(world.portion()))
@@ -89,7 +90,8 @@ final class ScriptedBackend {
         link?.peerCloses()
         link = nil
         speech = nil
-        for number in open {
+        for call in open {
+            guard case .post(let number) = call.call else { continue }
             world.ledger.answerLost(number)
             if !unanswered.contains(number) { unanswered.append(number) }
         }
@@ -119,20 +121,17 @@ final class ScriptedBackend {
 
     /// The outcome of the oldest open post; nil: accepted.
     private func take(code: UInt64?) {
-        guard !open.isEmpty else {
+        guard !open.isEmpty, case .post(let number) = open.removeFirst().call else {
             world.report(Violation(promise: "P2", what: "a link got an answer that it did not ask for"))
             return
         }
-        let number = open.removeFirst()
         world.trace.note("link answer", number, Int(code ?? 0))
         switch code {
         case nil:
             world.check { () throws(Violation) in
                 try world.ledger.accepted(number, taskID: nil, wasOnline: nil)
             }
-        case 30_019:
-            world.ledger.refused(number)
-            if !world.ledger.posts[number].isAccepted, !unanswered.contains(number) { unanswered.append(number) }
+        case 30_019: wasRefused(number)
         case .some(let code):
             world.report(Violation(promise: "API", what: "post \(number) was refused over a link with \(code)"))
         }
@@ -140,36 +139,71 @@ final class ScriptedBackend {
 
     // MARK: - Over HTTP
 
-    private func nextAnswer() -> String? {
-        guard let end = inbox.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
-        let head = String(decoding: inbox[..<end.lowerBound], as: UTF8.self).lowercased()
-        let length = Post.number(in: Array(head.utf8), after: "content-length: ") ?? 0
-        guard inbox.count >= end.upperBound + length else { return nil }
-        let answer = String(decoding: inbox[..<(end.upperBound + length)], as: UTF8.self)
-        inbox.removeFirst(end.upperBound + length)
+    private func nextAnswer() -> [UInt8]? {
+        guard let start = inbox.end(of: "\r\n\r\n") else { return nil }
+        let end = start + (Post.number(in: inbox, after: "Content-Length: ") ?? 0)
+        guard inbox.count >= end else { return nil }
+        let answer = Array(inbox[..<end])
+        inbox.removeFirst(end)
         return answer
     }
 
-    private func take(_ answer: String) {
+    // MARK: - Answers
+
+    private func take(_ answer: [UInt8]) {
         guard !open.isEmpty else {
             world.report(Violation(promise: "P2", what: "a backend got an answer that it did not ask for"))
             return
         }
-        let number = open.removeFirst()
-        world.trace.note("answer", number, answer.utf8.count, 0, answer)
-        guard let start = answer.firstRange(of: "RAS") else {
-            guard answer.contains("30019") else {
-                world.report(Violation(promise: "API", what: "post \(number) was answered with \(answer)"))
+        let call = open.removeFirst()
+        world.check { () throws(Violation) in
+            if isRefusal(answer, of: call) { return }
+            if Post.contains(#""code":10001"#, in: answer) {
+                try world.ledger.tokenRefused(call.token)
+                if case .post(let number) = call.call { wasRefused(number) }
                 return
             }
-            world.ledger.refused(number)
-            if !world.ledger.posts[number].isAccepted, !unanswered.contains(number) { unanswered.append(number) }
-            return
+            if case .revoke = call.call {} else { try world.ledger.tokenTaken(hadEnded: call.hadEnded) }
+            try take(answer, to: call)
         }
-        let task = String(answer[start.lowerBound...].prefix { $0 != "\"" })
-        let wasOnline = answer.contains("successed_online")
-        world.check { () throws(Violation) in
+    }
+
+    /// The gateway is busy, or stops.
+    private func isRefusal(_ answer: [UInt8], of call: OpenCall) -> Bool {
+        guard Post.contains(#""code":30019"#, in: answer) else { return false }
+        if case .post(let number) = call.call { wasRefused(number) }
+        return true
+    }
+
+    private func wasRefused(_ number: Int) {
+        world.trace.note("refused", number)
+        world.ledger.refused(number)
+        if !world.ledger.posts[number].isAccepted, !unanswered.contains(number) { unanswered.append(number) }
+    }
+
+    private func take(_ answer: [UInt8], to call: OpenCall) throws(Violation) {
+        func wrong(_ promise: String, _ what: String) -> Violation {
+            Violation(promise: promise, what: "\(what) was answered with \(String(decoding: answer, as: UTF8.self))")
+        }
+        switch call.call {
+        case .post(let number):
+            guard let start = answer.end(of: #""data":{""#) else { throw wrong("API", "post \(number)") }
+            let task = answer.word(from: start)
+            let wasOnline = Post.contains("successed_online", in: answer)
+            world.trace.note("answer", number, wasOnline ? 1 : 0, 0, task)
             try world.ledger.accepted(number, taskID: task, wasOnline: wasOnline)
+        case .reuse(let number):
+            guard !Post.contains("request_id cannot be repeat", in: answer) else { return }
+            throw wrong("P3", "other content under the request id of post \(number)")
+        case .status(let devices):
+            for device in devices {
+                let entry = answer.end(of: "\"\(world.cidText(device))\":{")
+                let word = entry.flatMap { answer.end(of: #""status":""#, from: $0) }.map(answer.word)
+                try world.ledger.status(device, word, asked: call.sentStep)
+            }
+        case .revoke(let token):
+            guard Post.contains(#""code":0"#, in: answer) else { throw wrong("API", "the end of a token") }
+            world.ledger.apiTokens[token].hasEnded = true
         }
     }
 

@@ -84,7 +84,9 @@ final class ScriptedClient {
             if record != saved { history.append(saved) }
             saved = record
         case .hand(let push): hand(push)
-        case .handGap(let gap): handle(.handed(gap.seq))
+        case .handGap(let gap):
+            world.ledger.gapHanded(gap, device: device)
+            handle(.handed(gap.seq))
         case .close: drop()
         case .tell(let notice): take(notice)
         }
@@ -179,8 +181,17 @@ final class ScriptedClient {
         connectsAtStep = nil
     }
 
-    /// Says what no client of ours would say.
-    func misbehave(_ bytes: [UInt8]) { link?.send(bytes) }
+    /// The phone leaves one network for another: the old link is dead, and the gateway does not know.
+    func switchNetwork() {
+        guard let link else { return }
+        link.isSilent = true
+        drop()
+        handle(.connectionLost("network changed"))
+        handle(.enteredForeground)
+    }
+
+    /// Says what the client itself might never say.
+    func say(_ bytes: [UInt8]) { link?.send(bytes) }
 
     var isAttached: Bool { if case .attached = machine.phase { true } else { false } }
     var isSettled: Bool { atWork.isEmpty && saved == machine.record }

@@ -7,21 +7,26 @@ internal import FerryStore
 /// The gateway's lives: starts, turns, crashes and stops.
 extension World {
     func startGateway() throws {
-        let clock = clock
+        let clock = gatewayClock
+        clock.begin(offBy: dice.within(-scenario.clockError...scenario.clockError))
         var options = StoreOptions(folder: "simulated", clock: { clock.now })
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
         options.requestWindow = configuration.requestWindow
         if trace.isTold { options.report = { EventLog.write(.error, "store", ["reason": $0.description]) } }
+        let isBroken = breakStart()
         do {
             let store = try SteppedStore.inMemory(options, disk: disk, tables: tables)
+            if isBroken { healDisk() }
             var configuration = configuration
-            configuration.shards = ledger.life == 0 || isHealing ? scenario.shards : dice.within(1...3)
+            configuration.shards = ledger.life == 0 || isHealing ? scenario.shards : dice.within(1...Self.shardsAtMost)
             wake = SlowWake()
             waitingStubs = []
             ledger.gatewayStarted(shards: configuration.shards)
             let gateway = try SteppedGateway(
-                configuration, store: store, wake: wake, seed: dice.next(), clock: { clock.now })
+                configuration, store: store, wake: wake, seed: dice.next(), clock: { clock.now },
+                raise: { clock.raise(to: $0) })
+            check { () throws(Violation) in try ledger.checkTime() }
             self.store = store
             self.gateway = gateway
             stopsUntil = nil
@@ -32,8 +37,12 @@ extension World {
         } catch let failure as StoreFailure {
             // Full disks and the like pass; what is corrupted stays.
             guard failure.kind == .full || failure.kind == .disk else { throw failure }
-            trace.note("no start")
+            trace.note("no start", isBroken ? 1 : 0)
             startsAtStep = trace.step + 50
+            guard isBroken else { return processEnded() }
+            // It was the power.
+            cutPower(.torn(dice.next()))
+            healDisk()
         }
     }
 
@@ -44,6 +53,7 @@ extension World {
         drainLinks()
         ledger.turned(shard)
         checkCounters()
+        checkOutputs()
     }
 
     func turnAll() {
@@ -77,10 +87,21 @@ extension World {
     func takeStubs() {
         for request in wake.takeFresh() {
             let text = String(decoding: request.stub.token, as: UTF8.self)
-            guard let device = Int(text.dropFirst("token-".count)), device < scenario.devices else { continue }
-            check { () throws(Violation) in try ledger.stubRequested(request.stub, device: device) }
+            guard let token = Int(text.dropFirst("token-".count)), let device = device(of: request.stub) else {
+                report(Violation(promise: "P5", what: "a stub is for nobody"))
+                continue
+            }
+            check { () throws(Violation) in try ledger.stubRequested(request.stub, device: device, token: token) }
             waitingStubs.append((request, device))
         }
+    }
+
+    private func device(of stub: StubRequest) -> Int? {
+        if let own = Post.number(inAlert: stub.body) {
+            return ledger.posts.indices.contains(own) ? ledger.posts[own].device : nil
+        }
+        let name = stub.headers.first { $0.name == "apns-collapse-id" }?.value.dropFirst("ferry-".count)
+        return ledger.devices.firstIndex { $0.cid?.description == name.map(String.init) }
     }
 
     func answerStub() {
@@ -98,22 +119,34 @@ extension World {
         guard let gateway else { return }
         trace.note("crash", kind.rawValue)
         gateway.die()
+        unclogAll()
         drainLinks()
         self.gateway = nil
         store = nil
         stopsUntil = nil
         switch kind {
-        case .lost: disk = disk.afterCrash(.lost)
-        case .kept: disk = disk.afterCrash(.kept)
-        case .torn: disk = disk.afterCrash(.torn(dice.next()))
-        case .killed: disk = disk.afterKill()
+        case .lost: cutPower(.lost)
+        case .kept: cutPower(.kept)
+        case .torn: cutPower(.torn(dice.next()))
+        case .killed: processEnded()
         }
-        tables = tables.afterCrash()
         // A machine that loses its power tells nobody.
         if kind != .killed {
             for link in links where dice.chance(500) { link.isSilent = true }
         }
         startsAtStep = trace.step + dice.below(100)
+    }
+
+    /// However a process ends, what the tables did not flush is on disk as far as they got by themselves.
+    private func processEnded() {
+        disk = disk.afterKill()
+        tables = tables.afterCrash(keeping: dice.below(tables.unflushedCount + 1))
+    }
+
+    func cutPower(_ fate: MemoryDisk.Fate) {
+        disk = disk.afterCrash(fate)
+        // The engine may have written by itself what it was not asked to write yet.
+        tables = tables.afterCrash(keeping: dice.below(tables.unflushedCount + 1))
     }
 
     func beginStop() {
@@ -128,12 +161,13 @@ extension World {
         guard let gateway, stopsUntil != nil, gateway.isDrained else { return }
         trace.note("stopped")
         gateway.die()
+        unclogAll()
         drainLinks()
         store?.close()
         self.gateway = nil
         store = nil
         stopsUntil = nil
-        disk = disk.afterKill()
+        processEnded()
         startsAtStep = trace.step + dice.below(50)
     }
 
@@ -143,6 +177,15 @@ extension World {
 }
 
 extension World {
+    /// What a start would find of a device if the power went now, with all that was not synced.
+    func recovered(_ cid: CID) -> (acknowledged: Seq, dropped: Int)? {
+        let options = StoreOptions(folder: "simulated", clock: { .distantPast })
+        let found = try? SteppedStore.inMemory(options, disk: disk.afterCrash(.lost), tables: tables.afterCrash())
+        guard let recovery = found?.takeRecovery() else { return nil }
+        guard let device = recovery.devices.first(where: { $0.record.cid == cid }) else { return nil }
+        return (device.record.acknowledged, Int(device.record.gap?.count ?? 0))
+    }
+
     /// Lets go of everything; the world and its clients hold each other.
     func end() {
         gateway?.die()

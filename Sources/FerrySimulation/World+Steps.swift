@@ -11,14 +11,19 @@ extension World {
         trace.milliseconds = clock.now.milliseconds - VirtualClock.start
         try startIfDue()
         if let step = diskHealsAtStep, trace.step >= step { healDisk() }
-        if dice.chance(scenario.storeTurns) { store?.step() }
+        if dice.chance(scenario.storeTurns) { storeTurn() }
         if dice.chance(scenario.shardTurns) { turn(dice.below(gateway?.shards ?? 1)) }
         if dice.chance(scenario.networkTurns) { moveSomething() }
         if dice.chance(scenario.timeTurns) { passTime() }
         if dice.chance(scenario.posts) { postSomething() }
         if dice.chance(30) { dice.pick(backends)?.postAgain() }
-        if dice.chance(60) { answerStub() }
+        if dice.chance(scenario.wakeTurns) { answerStub() }
+        if dice.chance(scenario.statusCalls) { askForStatus() }
+        if dice.chance(scenario.revocations) { endAToken() }
+        if dice.chance(scenario.reuses) { reuseARequestID() }
         if dice.chance(scenario.life) { liveALittle() }
+        if dice.chance(scenario.tokenMoves) { moveAToken() }
+        if scenario.hoards { hoard() }
         if dice.chance(scenario.breaks), let link = dice.pick(links) { breakOff(link) }
         if dice.chance(scenario.silences), let link = dice.pick(links) {
             trace.note("silent", link.number)
@@ -27,6 +32,14 @@ extension World {
         }
         if dice.chance(scenario.hostile) { beHostile() }
         if dice.chance(scenario.diskFaults) { hurtDisk() }
+        if dice.chance(scenario.tableFaults) { hurtTables() }
+        if dice.chance(scenario.idleWorkers) { holdUpAWorker() }
+        if dice.chance(scenario.stalls) { try stallStore() }
+        if scenario.clogs > 0 {
+            unclog()
+            if dice.chance(scenario.clogs) { clogSomething() }
+            if dice.chance(100) { try checkBystander() }
+        }
         if dice.chance(scenario.crashes) {
             if dice.chance(250) { beginStop() } else { crash(Crash(rawValue: dice.below(4)) ?? .lost) }
         }
@@ -55,28 +68,78 @@ extension World {
         clock.advance(amount)
     }
 
-    private func postSomething() {
+    func postSomething() {
         let known = ledger.devices.indices.filter { ledger.devices[$0].cid != nil }
-        guard let device = dice.pick(known), let backend = dice.pick(backends) else { return }
-        for _ in 0..<(dice.chance(100) ? dice.within(2...12) : 1) {
-            let number = ledger.posts.count
-            var ttl = Post.longTTL
-            if dice.chance(scenario.shortLived) { ttl = dice.within(1...20_000) }
-            if dice.chance(scenario.liveOnly) { ttl = 0 }
-            ledger.posts.append(
-                Post(
-                    number: number, device: device, ttl: ttl, hasOwnAlert: dice.chance(scenario.ownAlerts),
-                    payloadBytes: dice.within(20...max(20, scenario.payloadBytes))))
-            backend.post(number)
-            // A backend may say everything twice.
-            if dice.chance(30) { dice.pick(backends)?.post(number) }
+        guard let device = dice.pick(known) else { return }
+        for _ in 0..<(dice.chance(100) ? dice.within(2...12) : 1) { post(to: device) }
+    }
+
+    func post(to device: Int) {
+        guard let backend = dice.pick(backends) else { return }
+        let number = ledger.posts.count
+        var ttl = Post.longTTL
+        if dice.chance(scenario.shortLived) { ttl = dice.within(1...20_000) }
+        if dice.chance(scenario.liveOnly) { ttl = 0 }
+        ledger.posts.append(
+            Post(
+                number: number, device: device, ttl: ttl, hasOwnAlert: dice.chance(scenario.ownAlerts),
+                payloadBytes: dice.within(20...max(20, scenario.payloadBytes))))
+        backend.post(number)
+        // A backend may say everything twice.
+        if dice.chance(scenario.repeats) { dice.pick(backends)?.post(number) }
+    }
+
+    // MARK: - Other calls
+
+    private func askForStatus() {
+        let known = ledger.devices.indices.filter { ledger.devices[$0].cid != nil }
+        guard !known.isEmpty else { return }
+        dice.pick(backends)?.call(.status(known))
+    }
+
+    private func endAToken() {
+        let token = dice.below(ledger.apiTokens.count)
+        dice.pick(backends)?.call(.revoke(token))
+        if !ledger.apiTokens.indices.contains(token + 1) { makeAPIToken() }
+    }
+
+    private func reuseARequestID() {
+        guard let post = dice.pick(ledger.posts.filter(\.isAccepted)) else { return }
+        dice.pick(backends)?.call(.reuse(post.number))
+    }
+
+    // MARK: - Devices
+
+    /// An app was installed anew beside, or in place of, another one: the same token, another device.
+    private func moveAToken() {
+        guard let client = dice.pick(clients.filter(\.isAttached)),
+            let other = dice.pick(tokenNumbers.indices.filter { $0 != client.device && tokenNumbers[$0] != nil })
+        else { return }
+        trace.note("token", client.device, other, tokenNumbers[other] ?? -1)
+        tokenNumbers[client.device] = tokenNumbers[other]
+        if dice.chance(500) { tokenNumbers[other] = nil }
+        if let token = token(of: client.device) { client.handle(.deviceTokenChanged(.set(token))) }
+    }
+
+    /// The first device goes away, much is posted to it, and it comes back.
+    private func hoard() {
+        let here = clients.filter { $0.device == 0 }
+        switch trace.step {
+        case 300: for client in here { client.handle(.enteredBackground) }
+        case 301..<900:
+            if ledger.devices[0].cid != nil, dice.chance(150) { for _ in 0..<dice.within(1...8) { post(to: 0) } }
+        case 900...: if trace.step % 200 == 100 { for client in here { client.handle(.enteredForeground) } }
+        default: break
         }
     }
 
     /// What a person, or the system, does with an app.
     private func liveALittle() {
         guard let client = dice.pick(clients) else { return }
-        let kind = dice.below(12)
+        if scenario.hoards, client.device == 0, (300..<900).contains(trace.step) { return }
+        var kind = dice.below(14)
+        if scenario.isNight, dice.chance(500) { kind = dice.below(2) }
+        if scenario.isCrowd, dice.chance(600) { kind = dice.pick([9, 11]) ?? 9 }
         trace.note("life", client.device, kind)
         switch kind {
         case 0, 1: client.handle(.enteredBackground)
@@ -89,9 +152,10 @@ extension World {
             if let record = dice.pick(old) { startAgain(client, from: record) }
         case 9: doubleUp(client)
         case 10:
-            guard !hasTokenFromStart[client.device] else { return }
-            hasTokenFromStart[client.device] = true
+            guard tokenNumbers[client.device] == nil else { return }
+            tokenNumbers[client.device] = client.device
             if let token = token(of: client.device) { client.handle(.deviceTokenChanged(.set(token))) }
+        case 11, 12: client.switchNetwork()
         default: dice.pick(backends)?.lose()
         }
     }
@@ -112,7 +176,8 @@ extension World {
     private func beHostile() {
         if dice.chance(400), let client = dice.pick(clients.filter(\.isAttached)) {
             let future = Seq(client.machine.record.lastSeq.rawValue + UInt64(dice.within(500...5_000)))
-            client.misbehave(dice.chance(500) ? dice.bytes(dice.within(1...40)) : AckFrame(seq: future).encoded())
+            client.link?.wasAbused = true
+            client.say(dice.chance(500) ? dice.bytes(dice.within(1...40)) : AckFrame(seq: future).encoded())
             return
         }
         guard let gateway, stopsUntil == nil, let (theirs, ours) = try? Socket.pair() else { return }
@@ -127,31 +192,5 @@ extension World {
         let bytes = dice.bytes(dice.within(1...400))
         _ = bytes.withUnsafeBytes { Socket.send(ours, $0) }
         Socket.close(ours)
-    }
-
-    // MARK: - The disk
-
-    private func hurtDisk() {
-        var faults = MemoryDisk.Faults()
-        let kind = dice.below(4)
-        trace.note("disk", kind)
-        switch kind {
-        case 0: faults.syncs = dice.within(1...2)
-        case 1: faults.writes = dice.within(1...2)
-        case 2: faults.reads = dice.within(1...3)
-        default:
-            disk.capacity = configuration.segmentBytes
-            diskHealsAtStep = trace.step + dice.within(50...600)
-            return
-        }
-        faults.syncsBefore = dice.below(3)
-        if dice.chance(300) { faults.code = ErrorNumber.noSpace }
-        disk.inject(faults)
-    }
-
-    func healDisk() {
-        diskHealsAtStep = nil
-        disk.capacity = .max
-        disk.inject(MemoryDisk.Faults())
     }
 }

@@ -3,6 +3,7 @@ internal import FerryClientCore
 internal import FerryCore
 internal import FerryGateway
 internal import FerryIO
+internal import FerryRouting
 internal import FerryStore
 internal import FerryWire
 
@@ -10,8 +11,11 @@ internal import FerryWire
 final class World {
     static let appSecret = Array("the app's secret".utf8)
     let app: AppID
-    let apiToken: String
     let clock = VirtualClock()
+    /// As the gateway's machine has it.
+    let gatewayClock: GatewayClock
+    let identity: Identity
+    private let entry: App
     let trace: Trace
     let ledger: Ledger
     var scenario: Scenario
@@ -36,13 +40,19 @@ final class World {
     /// Messages of this life that are in no counter but `kept` from the start.
     var restored = 0
     var diskHealsAtStep: Int?
+    /// Workers of the store that have no turn until a step.
+    var idleWorkers: (workers: SteppedStore.Workers, untilStep: Int) = ([], 0)
+    var unclogsAtStep: [Int: Int] = [:]
 
     // The others.
     var links: [Link] = []
     private var linkCount = 0
     var clients: [ScriptedClient] = []
     var backends: [ScriptedBackend] = []
-    var hasTokenFromStart: [Bool] = []
+    /// The number of each device's push token, if it has one.
+    var tokenNumbers: [Int?] = []
+    /// The API token that backends use now, by its index in the ledger.
+    private var currentAPIToken = 0
     var isHealing = false
     private(set) var violation: Violation?
 
@@ -51,13 +61,15 @@ final class World {
             throw Violation(promise: "simulation", what: "the world cannot be made")
         }
         self.app = app
+        self.identity = identity
         self.trace = trace
+        gatewayClock = GatewayClock(clock)
         dice = Dice(seed: seed)
         scenario = Scenario(&dice)
         keepAlive = dice.within(5...60)
         // Not drawn, so that all else of a seed stays as it is.
         isOverLinks = seed % 3 == 2
-        let entry = App(
+        entry = App(
             id: app, key: "key", secret: String(decoding: Self.appSecret, as: UTF8.self),
             masterSecret: Self.masterSecret,
             name: nil, topic: nil)
@@ -69,12 +81,16 @@ final class World {
         configuration.keptSegments = 1
         configuration.connectionLimit = 512
         if dice.chance(150) { configuration.unsyncedBytes = dice.within(2_000...20_000) }
+        if dice.chance(100) { configuration.storeBytes = Cap(dice.within(2_000...20_000)) }
+        if let capacity = scenario.requestCapacity {
+            configuration.requestBytes = IdempotencyWindow.bytesPerEntry * capacity * Self.shardsAtMost
+        }
         self.configuration = configuration
-        apiToken = identity.apiToken(
-            app: entry, expiresAt: clock.now + .seconds(8_640_000), nonce: [1, 2, 3, 4, 5, 6, 7, 8])
         disk = MemoryDisk()
-        ledger = Ledger(scenario, clock, trace)
-        hasTokenFromStart = (0..<scenario.devices).map { _ in dice.chance(800) }
+        ledger = Ledger(scenario, gatewayClock, trace)
+        tokenNumbers = (0..<scenario.devices).map { dice.chance(800) ? $0 : nil }
+        makeAPIToken()
+        ledger.recovered = { [weak self] cid in self?.recovered(cid) }
         try startGateway()
         for device in 0..<scenario.devices {
             let acknowledges = !dice.chance(scenario.neverAcknowledging)
@@ -85,9 +101,25 @@ final class World {
         backends = (0..<scenario.backends).map { ScriptedBackend(number: $0, world: self) }
     }
 
+    static let shardsAtMost = 3
+
     func token(of device: Int) -> PushToken? {
-        guard hasTokenFromStart.indices.contains(device), hasTokenFromStart[device] else { return nil }
-        return PushToken(environment: .sandbox, bytes: Array("token-\(device)".utf8))
+        guard tokenNumbers.indices.contains(device), let number = tokenNumbers[device] else { return nil }
+        return PushToken(environment: .sandbox, bytes: Array("token-\(number)".utf8))
+    }
+
+    func cidText(_ device: Int) -> String { ledger.devices[device].cid?.description ?? "" }
+
+    func makeAPIToken() {
+        currentAPIToken = ledger.apiTokens.count
+        let token = identity.apiToken(
+            app: entry, expiresAt: clock.now + .seconds(8_640_000), nonce: dice.bytes(8))
+        ledger.apiTokens.append(APITokenFacts(text: token))
+    }
+
+    /// Mostly the one that is good for certain.
+    func pickAPIToken() -> Int {
+        isHealing || !dice.chance(50) ? currentAPIToken : dice.below(ledger.apiTokens.count)
     }
 
     // MARK: - Violations
@@ -102,9 +134,10 @@ final class World {
 
     /// A new connection; nil when nobody listens.
     func connect(device: Int?) -> Link? {
-        guard let gateway, stopsUntil == nil, let (theirs, ours) = try? Socket.pair() else { return nil }
+        guard let gateway, stopsUntil == nil, let (theirs, ours) = try? Socket.pair(sendBuffer: scenario.sendBuffer)
+        else { return nil }
         linkCount += 1
-        let link = Link(number: linkCount, device: device, descriptor: ours)
+        let link = Link(number: linkCount, device: device, descriptor: ours, gatewayDescriptor: theirs)
         links.append(link)
         let shard = dice.below(gateway.shards)
         if let device {
@@ -149,6 +182,7 @@ final class World {
                 ledger.gatewayClosed(link)
             }
         }
+        check { () throws(Violation) in try ledger.checkTakeovers(links) }
         links.removeAll { link in
             guard link.isFinished else { return false }
             if link.isPeerGone { link.close() }

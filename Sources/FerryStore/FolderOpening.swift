@@ -14,13 +14,34 @@ struct FolderOpening {
         var journal: Journal
         /// Highest `seq` of each partition.
         var highest: [Seq]
+        /// Rows that were deleted at opening.
+        var deleted: [[UInt8]] = []
     }
 
     static func files(_ options: StoreOptions) throws(StoreFailure) -> (Opened, Recovery) {
         let disk = try witnessed(FileDisk(folder: options.folder), options.witness)
-        return try FolderOpening(options: options, disk: disk).run { () throws(StoreFailure) in
-            try RocksTables(folder: "\(options.folder)/tables", cacheBytes: options.cacheBytes)
+        let folder = "\(options.folder)/tables"
+        return try FolderOpening(options: options, disk: disk).run { (isUsed) throws(StoreFailure) in
+            if isUsed, !options.salvage { try check(folder, disk, options) }
+            return try RocksTables(
+                folder: folder, cacheBytes: options.cacheBytes, openFiles: options.tableFiles)
         }
+    }
+
+    /// The engine believes what is whole of its own list of files, and removes every file that is not in it. So it is asked
+    /// first, without the right to change anything, whether it knows of the journal that is there.
+    private static func check(_ folder: String, _ disk: any Disk, _ options: StoreOptions) throws(StoreFailure) {
+        let tables = try RocksTables(
+            folder: folder, cacheBytes: options.cacheBytes, openFiles: options.tableFiles, isReadOnly: true)
+        let first = try TablesMeta.read(from: tables)?.firstSegment ?? TablesMeta().firstSegment
+        let names: [String]
+        do throws(SystemError) { names = try disk.list() } catch { throw StoreFailure(error) }
+        let segments = names.compactMap { SegmentHeader.segment(fileName: $0) }.filter { $0 >= first }
+        guard let oldest = segments.min(), oldest > first else { return }
+        throw StoreFailure(
+            .corrupted,
+            "The file \(disk.folder)/\(SegmentHeader.fileName(first)) is missing, or the tables in \(folder) are damaged "
+                + "and do not know that it is past: \(JournalFolder.wayOut)")
     }
 
     private static func witnessed(_ disk: FileDisk, _ path: String?) throws(StoreFailure) -> any Disk {
@@ -31,19 +52,19 @@ struct FolderOpening {
     static func memory(
         _ options: StoreOptions, _ disk: MemoryDisk, _ tables: MemoryTables
     ) throws(StoreFailure) -> (Opened, Recovery) {
-        try FolderOpening(options: options, disk: disk).run { tables }
+        try FolderOpening(options: options, disk: disk).run { _ in tables }
     }
 
-    /// `openTables` is called once the folder is known to be ours.
+    /// `openTables` is called once the folder is known to be ours, and told whether it was used before.
     private func run(
-        _ openTables: () throws(StoreFailure) -> any Tables
+        _ openTables: (_ isUsed: Bool) throws(StoreFailure) -> any Tables
     ) throws(StoreFailure) -> (Opened, Recovery) {
         let files = SegmentFiles()
         guard var format = try FolderFormat.read(from: disk) else {
             try checkUnfinished()
             return try make(files, openTables)
         }
-        let tables = try openTables()
+        let tables = try openTables(true)
         let meta = try TablesMeta.read(from: tables) ?? TablesMeta()
         if options.salvage { format = try JournalSalvage(disk: disk, format: format).run(from: meta.firstSegment) }
         var replay = try Replay(tables: tables, meta: meta, requestWindow: options.requestWindow)
@@ -65,15 +86,16 @@ struct FolderOpening {
             options.report(error)
         }
         let opened = Opened(
-            disk: disk, tables: tables, files: files, journal: journal, highest: recovery.highest)
+            disk: disk, tables: tables, files: files, journal: journal, highest: recovery.highest,
+            deleted: replay.deadRows)
         return (opened, recovery)
     }
 
     /// Makes a new folder. `FORMAT` comes last: without it the next start begins anew.
     private func make(
-        _ files: SegmentFiles, _ openTables: () throws(StoreFailure) -> any Tables
+        _ files: SegmentFiles, _ openTables: (_ isUsed: Bool) throws(StoreFailure) -> any Tables
     ) throws(StoreFailure) -> (Opened, Recovery) {
-        let tables = try openTables()
+        let tables = try openTables(false)
         guard try TablesMeta.read(from: tables) == nil else { throw formatMissing }
         let format = FolderFormat.new(since: 1)
         let position = Journal.Position(

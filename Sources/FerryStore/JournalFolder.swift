@@ -70,7 +70,7 @@ struct JournalFolder {
         StoreFailure(.corrupted, "The file \(path(number)) is missing: \(Self.wayOut)")
     }
 
-    private static let wayOut =
+    static let wayOut =
         "restore the folder from a backup, or start once with --accept-loss, which keeps all that can be read and "
         + "begins a new epoch"
 }

@@ -15,6 +15,7 @@ struct JournalWorker {
     private var journal: Journal
     /// Of what is synced.
     private var highest: [Seq]
+    private var room: DiskRoom
     private let options: StoreOptions
     private let files: SegmentFiles
     private let inbox: Mailbox<JournalItem>
@@ -26,6 +27,8 @@ struct JournalWorker {
     private var queue: [JournalItem] = []
     private var next = 0
     private var incoming: [JournalItem] = []
+    /// A batch was refused for want of room.
+    private var wasFull = false
     /// The batch must be committed once more.
     private var isStuck = false
     private var isStopping = false
@@ -44,11 +47,13 @@ struct JournalWorker {
     }
 
     init(
-        journal: Journal, highest: [Seq], options: StoreOptions, files: SegmentFiles, inbox: Mailbox<JournalItem>,
-        tables: Mailbox<TablesItem>, sinks: [@Sendable ([StoreEvent]) -> Void], closing: ClosingFlag
+        journal: Journal, highest: [Seq], room: DiskRoom, options: StoreOptions, files: SegmentFiles,
+        inbox: Mailbox<JournalItem>, tables: Mailbox<TablesItem>, sinks: [@Sendable ([StoreEvent]) -> Void],
+        closing: ClosingFlag
     ) {
         self.journal = journal
         self.highest = highest
+        self.room = room
         self.options = options
         self.files = files
         self.inbox = inbox
@@ -75,7 +80,7 @@ struct JournalWorker {
             switch step() {
             case .idle:
                 pause = Self.firstPause
-                _ = poller.wait(milliseconds: -1)
+                _ = poller.wait(milliseconds: room.isShort ? DiskRoom.pause : -1)
             case .stuck:
                 // Whoever closes gets no answer for what the disk does not decide.
                 if closing.isSet { return }
@@ -101,6 +106,7 @@ struct JournalWorker {
         if isStuck { return .stuck }
         queue.removeAll(keepingCapacity: true)
         next = 0
+        watchRoom()
         retireOldest()
         guard isStopping else { return .idle }
         // An empty batch behind the last one: from now on, damage to that one cannot pass for a torn tail.
@@ -150,6 +156,7 @@ struct JournalWorker {
                 isStuck = true
                 return
             case .refused(let failure):
+                wasFull = failure.kind == .full
                 for append in batch { events[append.shard].append(.refused(ticket: append.ticket, failure)) }
             }
         }
@@ -188,6 +195,13 @@ struct JournalWorker {
                 break
             }
         }
+    }
+
+    private mutating func watchRoom() {
+        let changed = room.look(segment: journal.segment, wasRefused: wasFull)
+        wasFull = false
+        guard changed else { return }
+        for sink in sinks { sink([.roomChanged(isShort: room.isShort)]) }
     }
 
     private mutating func retireOldest() {

@@ -18,6 +18,8 @@ package final class MemoryDisk: Disk {
         package var code = ErrorNumber.inputOutput
         /// So many syncs succeed before the first fails.
         package var syncsBefore = 0
+        /// So many writes succeed before the first fails.
+        package var writesBefore = 0
         /// Called before each sync of a file.
         package var beforeSync: (@Sendable () -> Void)?
         package init() {}
@@ -137,6 +139,13 @@ package final class MemoryDisk: Disk {
         }
     }
 
+    package func freeBytes() -> Int? {
+        state.withLock { state in
+            guard state.capacity != .max else { return nil }
+            return max(0, state.capacity - state.names.values.reduce(0) { $0 + (state.files[$1]?.size ?? 0) })
+        }
+    }
+
     package func syncDirectory() {
         state.withLock { state in
             state.durableNames = state.names
@@ -174,8 +183,12 @@ package final class MemoryDisk: Disk {
 
         func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) {
             try disk.state.withLock { state throws(SystemError) in
-                let fails = state.faults.writes > 0
-                if fails { state.faults.writes -= 1 }
+                let fails = state.faults.writes > 0 && state.faults.writesBefore == 0
+                if fails {
+                    state.faults.writes -= 1
+                } else if state.faults.writes > 0 {
+                    state.faults.writesBefore -= 1
+                }
                 let part = fails ? UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)]) : bytes
                 state.files[id]?.write(part, at: offset)
                 if fails { throw SystemError("write", state.faults.code) }

@@ -5,7 +5,18 @@ package final class MemoryTables: Tables {
     private struct State {
         var rows: [Table: [[UInt8]: [UInt8]]] = [:]
         var durable: [Table: [[UInt8]: [UInt8]]] = [:]
+        /// What was applied since the last flush, in order.
+        var unflushed: [[TableChange]] = []
         var faults = Faults()
+
+        mutating func apply(_ changes: [TableChange]) {
+            for change in changes {
+                switch change {
+                case .put(let table, let key, let value): rows[table, default: [:]][key] = value
+                case .delete(let table, let key): rows[table]?[key] = nil
+                }
+            }
+        }
     }
 
     /// Test controls.
@@ -18,6 +29,10 @@ package final class MemoryTables: Tables {
         package var flushesByItself = false
         /// So many of the next look-ups fail.
         package var gets = 0
+        /// Nothing can be applied or flushed until they are opened again.
+        package var isBroken = false
+        /// So many of the next scans fail, each at its first row.
+        package var scans = 0
         package init() {}
     }
 
@@ -36,10 +51,17 @@ package final class MemoryTables: Tables {
     }
 
     /// The tables that a machine finds after its power was cut now.
-    package func afterCrash() -> MemoryTables {
-        let durable = state.withLock { $0.durable }
-        return MemoryTables(State(rows: durable, durable: durable))
+    /// - Parameter kept: so many of the changes since the last flush had reached the disk by themselves.
+    package func afterCrash(keeping kept: Int = 0) -> MemoryTables {
+        let (durable, unflushed) = state.withLock { ($0.durable, $0.unflushed) }
+        var after = State(rows: durable)
+        for changes in unflushed.prefix(max(0, kept)) { after.apply(changes) }
+        after.durable = after.rows
+        return MemoryTables(after)
     }
+
+    /// Changes that were applied since the last flush.
+    package var unflushedCount: Int { state.withLock { $0.unflushed.count } }
 
     package func inject(_ faults: Faults) { state.withLock { $0.faults = faults } }
 
@@ -55,15 +77,15 @@ package final class MemoryTables: Tables {
 
     func apply(_ changes: [TableChange]) throws(StoreFailure) {
         try state.withLock { state throws(StoreFailure) in
+            guard !state.faults.isBroken else { throw Self.broken }
             guard state.faults.appliesBefore > 0 else { throw Self.noRoom }
             if state.faults.appliesBefore < .max { state.faults.appliesBefore -= 1 }
-            for change in changes {
-                switch change {
-                case .put(let table, let key, let value): state.rows[table, default: [:]][key] = value
-                case .delete(let table, let key): state.rows[table]?[key] = nil
-                }
+            state.apply(changes)
+            if remembersFlushes { state.unflushed.append(changes) }
+            if state.faults.flushesByItself {
+                state.durable = state.rows
+                state.unflushed = []
             }
-            if state.faults.flushesByItself { state.durable = state.rows }
         }
     }
 
@@ -71,7 +93,13 @@ package final class MemoryTables: Tables {
         _ table: Table, from key: [UInt8],
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreFailure) -> Bool
     ) throws(StoreFailure) {
-        let rows = state.withLock { $0.rows[table] ?? [:] }
+        let rows = try state.withLock { state throws(StoreFailure) in
+            guard state.faults.scans == 0 else {
+                state.faults.scans -= 1
+                throw StoreFailure(.disk, "The tables cannot be read")
+            }
+            return state.rows[table] ?? [:]
+        }
         for (rowKey, value) in rows.filter({ !$0.key.lexicographicallyPrecedes(key) })
             .sorted(by: { $0.key.lexicographicallyPrecedes($1.key) })
         {
@@ -83,15 +111,26 @@ package final class MemoryTables: Tables {
         }
     }
 
+    func reopen() {
+        state.withLock { state in
+            state.faults.isBroken = false
+            if remembersFlushes { state.rows = state.durable }
+        }
+    }
+
+    private static let broken = StoreFailure(.disk, "Cannot write the tables: broken")
     private static let noRoom = StoreFailure(.full, "Cannot write the tables: no room")
 
     func flush() throws(StoreFailure) {
         try state.withLock { state throws(StoreFailure) in
+            guard !state.faults.isBroken else { throw Self.broken }
             if state.faults.flushes > 0 {
                 state.faults.flushes -= 1
                 throw Self.noRoom
             }
-            if remembersFlushes { state.durable = state.rows }
+            guard remembersFlushes else { return }
+            state.durable = state.rows
+            state.unflushed = []
         }
     }
 }

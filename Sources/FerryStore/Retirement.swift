@@ -46,6 +46,12 @@ struct Retirement {
             let row = DeviceRow(record: record, asOf: asOf)
             try batch.put(.devices, key: DeviceRow.key(record.cid), value: row.value)
         }
+        let carrying = parts.flatMap { part in
+            part.remains.carryingDevices.map { record in
+                let row = DeviceRow(record: record, asOf: part.asOf)
+                return TableChange.put(.devices, key: DeviceRow.key(record.cid), value: row.value)
+            }
+        }
         for part in parts {
             for (key, answer) in part.remains.requests {
                 let row = RequestRow(key: key, answer: answer)
@@ -58,7 +64,7 @@ struct Retirement {
         let meta = try self.meta(over: TablesMeta.read(from: tables) ?? TablesMeta())
         try purge(tables, before: meta.lastTime, requestWindow: requestWindow, &batch)
         try batch.finish()
-        try tables.apply([meta.change])
+        try tables.apply(carrying + [meta.change])
         try tables.flush()
         return lost
     }

@@ -1,89 +1,75 @@
 internal import CRocksDB
+internal import Synchronization
 
-/// Tables in RocksDB, closed when nobody holds this any more. Without its write-ahead log: the journal is the log. All tables share one column family, so one
-/// flush is atomic over them, and what a crash leaves is a prefix of what was applied.
+/// Tables in RocksDB. Without its write-ahead log: the journal is the log.
 final class RocksTables: Tables {
-    /// RocksDB's handles are safe to use from any thread; only their life is this class's business.
-    private struct Handles: @unchecked Sendable {
-        let database: OpaquePointer
-        let options: OpaquePointer
-        let cache: OpaquePointer
-        let read: OpaquePointer
-        let write: OpaquePointer
-        let flush: OpaquePointer
-    }
-
-    private let handles: Handles
+    private let folder: String
+    private let cacheBytes: Int
+    private let openFiles: Int
+    /// nil while they are being opened again, and when that failed.
+    private let current: Mutex<RocksDatabase?>
 
     /// Opens the tables in `folder`, or makes them.
-    init(folder: String, cacheBytes: Int) throws(StoreFailure) {
-        let cache = rocksdb_cache_create_lru(cacheBytes)
-        let options = Self.options(cache: cache)
-        var error: UnsafeMutablePointer<CChar>?
-        let database = rocksdb_open(options, folder, &error)
-        guard let database, let options, let cache, let read = rocksdb_readoptions_create(),
-            let write = rocksdb_writeoptions_create(), let flush = rocksdb_flushoptions_create()
-        else {
-            rocksdb_options_destroy(options)
-            rocksdb_cache_destroy(cache)
-            throw Self.failure("open the tables in \(folder)", error)
+    init(folder: String, cacheBytes: Int, openFiles: Int, isReadOnly: Bool = false) throws(StoreFailure) {
+        self.folder = folder
+        self.cacheBytes = cacheBytes
+        self.openFiles = openFiles
+        current = Mutex(
+            try RocksDatabase(folder: folder, cacheBytes: cacheBytes, openFiles: openFiles, isReadOnly: isReadOnly))
+    }
+
+    private func database() throws(StoreFailure) -> RocksDatabase {
+        guard let database = current.withLock({ $0 }) else {
+            throw StoreFailure(.disk, "The tables in \(folder) are closed after an error")
         }
-        rocksdb_writeoptions_disable_WAL(write, 1)
-        rocksdb_flushoptions_set_wait(flush, 1)
-        handles = Handles(
-            database: database, options: options, cache: cache, read: read, write: write, flush: flush)
+        return database
     }
 
-    deinit {
-        rocksdb_close(handles.database)
-        rocksdb_flushoptions_destroy(handles.flush)
-        rocksdb_writeoptions_destroy(handles.write)
-        rocksdb_readoptions_destroy(handles.read)
-        rocksdb_options_destroy(handles.options)
-        rocksdb_cache_destroy(handles.cache)
-    }
-
-    /// The settings that were measured to matter: memtables that fit the processor's cache and are merged before they
-    /// are written, bounded files and logs, filters for the point reads.
-    private static func options(cache: OpaquePointer?) -> OpaquePointer? {
-        let options = rocksdb_options_create()
-        rocksdb_options_set_create_if_missing(options, 1)
-        rocksdb_options_set_write_buffer_size(options, 16 << 20)
-        rocksdb_options_set_max_write_buffer_number(options, 8)
-        rocksdb_options_set_min_write_buffer_number_to_merge(options, 4)
-        rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1)
-        rocksdb_options_set_bytes_per_sync(options, 1 << 20)
-        rocksdb_options_set_max_background_jobs(options, 2)
-        rocksdb_options_set_max_open_files(options, 256)
-        rocksdb_options_set_compression(options, Int32(rocksdb_lz4_compression))
-        rocksdb_options_set_keep_log_file_num(options, 2)
-        rocksdb_options_set_max_log_file_size(options, 1 << 20)
-        rocksdb_options_set_info_log_level(options, 2)  // warnings
-        rocksdb_options_set_stats_dump_period_sec(options, 0)
-        rocksdb_options_set_stats_persist_period_sec(options, 0)
-        let blocks = rocksdb_block_based_options_create()
-        rocksdb_block_based_options_set_block_cache(blocks, cache)
-        rocksdb_block_based_options_set_filter_policy(blocks, rocksdb_filterpolicy_create_bloom_full(10))
-        rocksdb_block_based_options_set_cache_index_and_filter_blocks(blocks, 1)
-        rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(blocks, 1)
-        rocksdb_options_set_block_based_table_factory(options, blocks)
-        rocksdb_block_based_options_destroy(blocks)
-        return options
+    /// After an error other than a full disk RocksDB takes no writes until it is opened again. Where that is not possible
+    /// either, it is opened for reading, so that what is kept can be delivered.
+    func reopen() throws(StoreFailure) {
+        var old = current.withLock { current in
+            let old = current
+            current = nil
+            return old
+        }
+        if old != nil, !isKnownUniquelyReferenced(&old) {
+            // A read is under way, and the folder cannot be opened beside it.
+            let inUse = old
+            current.withLock { $0 = inUse }
+            throw StoreFailure(.disk, "The tables in \(folder) are in use and cannot be opened again yet")
+        }
+        old = nil
+        do throws(StoreFailure) {
+            let fresh = try RocksDatabase(folder: folder, cacheBytes: cacheBytes, openFiles: openFiles)
+            current.withLock { $0 = fresh }
+        } catch {
+            let reading = try RocksDatabase(
+                folder: folder, cacheBytes: cacheBytes, openFiles: openFiles, isReadOnly: true)
+            current.withLock { $0 = reading }
+            throw error
+        }
     }
 
     func get(_ table: Table, _ key: [UInt8]) throws(StoreFailure) -> [UInt8]? {
+        let database = try database()
+        let handles = database.handles
+        defer { withExtendedLifetime(database) {} }
         var error: UnsafeMutablePointer<CChar>?
         var count = 0
         let value = Self.withKey(table, key) { bytes, length in
             rocksdb_get(handles.database, handles.read, bytes, length, &count, &error)
         }
-        if error != nil { throw Self.failure("read the tables", error) }
+        if error != nil { throw RocksDatabase.failure("read the tables", error) }
         guard let value else { return nil }
         defer { rocksdb_free(value) }
         return [UInt8](UnsafeRawBufferPointer(start: value, count: count))
     }
 
     func apply(_ changes: [TableChange]) throws(StoreFailure) {
+        let database = try database()
+        let handles = database.handles
+        defer { withExtendedLifetime(database) {} }
         let batch = rocksdb_writebatch_create()
         defer { rocksdb_writebatch_destroy(batch) }
         for change in changes {
@@ -101,13 +87,16 @@ final class RocksTables: Tables {
         }
         var error: UnsafeMutablePointer<CChar>?
         rocksdb_write(handles.database, handles.write, batch, &error)
-        if error != nil { throw Self.failure("write the tables", error) }
+        if error != nil { throw RocksDatabase.failure("write the tables", error) }
     }
 
     func scan(
         _ table: Table, from key: [UInt8],
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreFailure) -> Bool
     ) throws(StoreFailure) {
+        let database = try database()
+        let handles = database.handles
+        defer { withExtendedLifetime(database) {} }
         // Options of its own: the upper bound keeps the iterator off other tables' tombstones.
         let options = rocksdb_readoptions_create()
         defer { rocksdb_readoptions_destroy(options) }
@@ -132,7 +121,7 @@ final class RocksTables: Tables {
                 }
                 var error: UnsafeMutablePointer<CChar>?
                 rocksdb_iter_get_error(iterator, &error)
-                if error != nil { throw Self.failure("read the tables", error) }
+                if error != nil { throw RocksDatabase.failure("read the tables", error) }
             } catch {
                 failure = error
             }
@@ -141,9 +130,12 @@ final class RocksTables: Tables {
     }
 
     func flush() throws(StoreFailure) {
+        let database = try database()
+        let handles = database.handles
+        defer { withExtendedLifetime(database) {} }
         var error: UnsafeMutablePointer<CChar>?
         rocksdb_flush(handles.database, handles.flush, &error)
-        if error != nil { throw Self.failure("flush the tables", error) }
+        if error != nil { throw RocksDatabase.failure("flush the tables", error) }
     }
 
     private static func withKey<Result>(
@@ -154,15 +146,5 @@ final class RocksTables: Tables {
             key.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: buffer[1...]).copyMemory(from: $0) }
             return body(UnsafePointer(buffer.bindMemory(to: CChar.self).baseAddress), buffer.count)
         }
-    }
-
-    private static func failure(_ operation: String, _ error: UnsafeMutablePointer<CChar>?) -> StoreFailure {
-        let text = error.map { String(cString: $0) } ?? "unknown error"
-        rocksdb_free(error)
-        let kind: StoreFailure.Kind =
-            if text.contains("No space left") || text.contains("Disk quota") {
-                .full
-            } else if text.contains("Corruption") { .corrupted } else { .disk }
-        return StoreFailure(kind, "Cannot \(operation): \(text)")
     }
 }

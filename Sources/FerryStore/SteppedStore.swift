@@ -49,12 +49,22 @@ package final class SteppedStore: MessageStore {
 
     package func submit(_ requests: [StoreRequest], from shard: Int) { inboxes.submit(requests, from: shard) }
 
-    /// One turn of each worker. Sinks are called before it returns; they may submit, not step.
-    package func step() {
+    /// The workers that get a turn.
+    package struct Workers: OptionSet, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+        package static let journal = Workers(rawValue: 1)
+        package static let tables = Workers(rawValue: 2)
+        package static let reader = Workers(rawValue: 4)
+        package static let all: Workers = [.journal, .tables, .reader]
+    }
+
+    /// One turn of each of these. Sinks are called before it returns; they may submit, not step.
+    package func step(_ workers: Workers = .all) {
         life.withLock { life in
-            _ = life.workers?.journal.step()
-            _ = life.workers?.tables.step()
-            _ = life.workers?.reader.step()
+            if workers.contains(.journal) { _ = life.workers?.journal.step() }
+            if workers.contains(.tables) { _ = life.workers?.tables.step() }
+            if workers.contains(.reader) { _ = life.workers?.reader.step() }
         }
     }
 

@@ -14,6 +14,10 @@ package struct StoreOptions: Sendable {
     package var requestWindow = Duration.seconds(24 * 60 * 60)
     /// Memory for blocks of the tables.
     package var cacheBytes = 64 << 20
+    /// Files that the tables have open at most.
+    package var tableFiles = 256
+    /// Free bytes on the disk below which the shards are told that it is nearly full; 0 never tells.
+    package var diskReserveBytes = 0
     /// Opens a damaged folder with what can be read of it, in a new epoch.
     package var salvage = false
     /// A file to note in what has been synced, for the crash campaign; nil notes nothing.

@@ -43,11 +43,12 @@ struct StoreWorkers: Sendable {
         sinks: [@Sendable ([StoreEvent]) -> Void]
     ) {
         journal = JournalWorker(
-            journal: opened.journal, highest: opened.highest, options: options, files: opened.files,
+            journal: opened.journal, highest: opened.highest, room: DiskRoom(opened.disk, options), options: options,
+            files: opened.files,
             inbox: inboxes.journal, tables: inboxes.tables, sinks: sinks, closing: inboxes.closing)
         tables = TablesWorker(
-            tables: opened.tables, disk: opened.disk, files: opened.files, options: options, inbox: inboxes.tables,
-            journal: inboxes.journal, sinks: sinks)
+            tables: opened.tables, disk: opened.disk, files: opened.files, options: options, deleted: opened.deleted,
+            inbox: inboxes.tables, journal: inboxes.journal, sinks: sinks)
         reader = ReaderWorker(
             tables: opened.tables, files: opened.files, options: options, inbox: inboxes.reader, sinks: sinks)
     }

@@ -22,6 +22,9 @@ package struct MessageReference: Equatable, Sendable {
 package struct SegmentRemains: Equatable, Sendable {
     /// Devices whose row changed in the segment (by any record but accepts), as they are now.
     package var devices: [DeviceRecord] = []
+    /// Devices whose gap counts drops of this segment's messages that the disk refused to record. Such a row must be on disk
+    /// exactly when the segment is past: beside the messages themselves it would tell of them, and they would be kept again.
+    package var carryingDevices: [DeviceRecord] = []
     /// Messages of the segment that are still kept.
     package var kept: [MessageReference] = []
     /// Request ids answered in the segment that are still within their window.
@@ -32,7 +35,7 @@ package struct SegmentRemains: Equatable, Sendable {
     package init() {}
 
     package static func == (left: Self, right: Self) -> Bool {
-        left.devices == right.devices && left.kept == right.kept
+        left.devices == right.devices && left.carryingDevices == right.carryingDevices && left.kept == right.kept
             && left.requests.elementsEqual(right.requests) { $0.key == $1.key && $0.answer == $1.answer }
             && left.revokedTokens.elementsEqual(right.revokedTokens) {
                 $0.digest == $1.digest && $0.expiresAt == $1.expiresAt
@@ -68,6 +71,9 @@ package enum StoreEvent: Sendable {
     /// The disk did not let the store look; what was asked for may well be there. Ask again later.
     case readFailed(ticket: UInt64, StoreFailure)
     case loadFailed(CID, StoreFailure)
+    /// Less than the reserve is left on the disk, or enough again. At the start there is enough. What is appended
+    /// meanwhile is still written while there is any room: the shards decide what they do without.
+    case roomChanged(isShort: Bool)
     /// Send `.remains` for this segment, in as many parts as suit the shard. No append of the future lands in it.
     case segmentRetiring(UInt32)
     /// Segments up to this one are gone: what was kept in them is in the tables now.

@@ -29,6 +29,9 @@ protocol Tables: AnyObject, Sendable {
         _ visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreFailure) -> Bool
     ) throws(StoreFailure)
     func flush() throws(StoreFailure)
+    /// Begins anew after an error that does not pass by itself. What was applied after the last flush may be gone then,
+    /// as after a crash.
+    func reopen() throws(StoreFailure)
 }
 
 extension Tables {

@@ -15,9 +15,11 @@ enum BenchCommand {
                    flush    as offline; then all log in, collect what was kept, and go
                    backlog  messages to devices that are there, without and with others that collect a backlog each
                    idle     devices that get nothing: the gateway's memory for each
+                   reconnect  as online, and nothing is acknowledged; says so in a line, waits until the gateway is gone,
+                            and once there is one at the same address all devices come at once and collect
             """,
         options: [
-            CommandOption("--mode", "MODE", help: "online (default), offline, flush, backlog or idle"),
+            CommandOption("--mode", "MODE", help: "online (default), offline, flush, backlog, idle or reconnect"),
             CommandOption("--server", "HOST:PORT", help: "the gateway's address for devices", isRequired: true),
             CommandOption(
                 "--http", "URL", help: "the gateway's API, such as http://127.0.0.1:7800", isRequired: true),
@@ -32,7 +34,8 @@ enum BenchCommand {
             CommandOption(
                 "--master-secret", "SECRET", help: "the app's for backends", environment: "FERRY_MASTER_SECRET"),
             CommandOption("--devices", "N", help: "how many devices; default 1000"),
-            CommandOption("--messages", "M", help: "in all; with offline and flush to each device, default 10"),
+            CommandOption(
+                "--messages", "M", help: "in all; with offline and flush to each device, default 10; reconnect 2"),
             CommandOption(
                 "--crowded", "N", help: "backlog: devices with a backlog of --messages (default 10000); default 20"),
             CommandOption("--seconds", "S", help: "online: how long to push, default 5; idle: how long to hold"),
@@ -75,6 +78,7 @@ enum BenchCommand {
         case .flush: try flush(&load, &report, token)
         case .backlog: try backlog(&load, &report, token)
         case .idle: try idle(&load, &report)
+        case .reconnect: try reconnect(&load, &report, token)
         }
         let isCounted = settings.mode != .idle && settings.mode != .offline && settings.mode != .backlog
         let lost = isCounted ? load.tally.outstanding : load.tally.unanswered
@@ -189,6 +193,38 @@ enum BenchCommand {
         report.set(
             "rssAnonBytesPerConnection", (Double(last.anonymousBytes) - Double(first.anonymousBytes)) / grown,
             digits: 1)
+    }
+
+    private static func reconnect(
+        _ load: inout BenchLoad, _ report: inout BenchReport, _ token: String
+    ) throws(BenchFailure) {
+        let settings = load.settings
+        try load.attach(0..<settings.devices, .stay, "connecting")
+        try load.openBackends(token: token)
+        // One that every device takes and acknowledges, so that it has a place in its stream to come back to.
+        _ = try load.publish("taken", messages: UInt64(settings.devices), seconds: nil, toAll: true)
+        try load.drain()
+        load.takesNothing = true
+        let kept = UInt64(settings.messages ?? 1) * UInt64(settings.devices)
+        _ = try load.publish("kept", messages: kept, seconds: nil, toAll: true)
+        load.closeBackends()
+        CommandOutput.line(#"{"event":"kept","messages":\#(kept)}"#)
+        try load.loseGateway()
+        load.takesNothing = false
+        let window = BenchWindow.begin(load.tally, settings)
+        let coming = try load.comeBack()
+        CommandOutput.line(#"{"event":"attached"}"#)
+        try load.collect()
+        report.window(window.end(load.tally, settings), per: \.delivered)
+        report.set("connectsTried", coming.tries)
+        report.set("attachedSeconds", coming.seconds)
+        report.begin("setbacks")
+        for setback in load.setbacks.sorted { report.set(setback.text, setback.count) }
+        report.end()
+        // Everybody is there, and stays.
+        try load.openBackends(token: token)
+        _ = try load.publish("again", messages: UInt64(settings.devices), seconds: nil, toAll: true)
+        try load.drain()
     }
 
     // MARK: - The backend's token

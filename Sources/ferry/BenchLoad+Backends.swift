@@ -36,7 +36,7 @@ extension BenchLoad {
     mutating func openBackends(token: String) throws(BenchFailure) {
         if let link = settings.link { return try openLinks(link) }
         template = BenchTemplate(settings, token: token)
-        for index in 0..<settings.backends {
+        for index in backends.count..<settings.backends {
             do throws(SystemError) {
                 let descriptor = try Socket.connect(to: settings.http)
                 try poller.add(descriptor, .readable, token: Self.backendBit | UInt64(index))
@@ -45,6 +45,13 @@ extension BenchLoad {
                 throw BenchFailure(sentence: error.description)
             }
         }
+    }
+
+    /// All have their answers.
+    mutating func closeBackends() {
+        for backend in backends where !backend.isGone { Socket.close(backend.descriptor) }
+        backends = []
+        nextBackend = 0
     }
 
     func dueTime(_ number: UInt64, _ start: UInt64) -> UInt64 {

@@ -74,6 +74,10 @@ extension BenchLoad {
     }
 
     private mutating func cannotConnect(_ index: Int, _ error: SystemError) throws(BenchFailure) {
+        if returning != nil {
+            setbacks.note(error.description)
+            return lose(index)
+        }
         if tally.welcomes == 0 { throw BenchFailure(sentence: "\(error) (is the gateway running?)") }
         problems.note(error.description)
         lose(index)
@@ -108,7 +112,7 @@ extension BenchLoad {
         case .wouldBlock: break
         case .ended: ended(index)
         case .failed(let code):
-            problems.note(SystemError("receive as a device", code).description)
+            noteLoss(SystemError("receive as a device", code).description)
             lose(index)
         }
     }
@@ -158,6 +162,7 @@ extension BenchLoad {
             problems.note("a push is not of this run")
             return
         }
+        if takesNothing { return }
         devices[index].unacknowledged &+= 1
         guard seq > devices[index].lastSeq else {
             tally.repeats += 1
@@ -215,12 +220,19 @@ extension BenchLoad {
             send(index, login.encoded())
         } else {
             let key = Bytes32(Cryptography.random(32)) ?? .zero
-            var register = RegisterFrame(appID: settings.appID, installationKey: key)
+            var register = RegisterFrame(
+                appID: settings.appID, installationKey: key, extensions: AttachExtensions(deviceToken: token()))
             let text = Transcript.register(
                 hello: handshake.hello, challenge: challenge, signedPart: register.signedPart())
             register.proof = proof(settings.appSecret, text)
             send(index, register.encoded())
         }
+    }
+
+    /// Only where a stub would be wrong and must not be missed for want of a token.
+    private func token() -> TokenChange? {
+        guard settings.mode == .reconnect else { return nil }
+        return PushToken(environment: .sandbox, bytes: Cryptography.random(32)).map { .set($0) }
     }
 
     private func proof(_ key: [UInt8], _ text: [UInt8]) -> Bytes32 {
@@ -255,7 +267,7 @@ extension BenchLoad {
     /// The gateway has hung up: as it should after `bye`, or a loss.
     private mutating func ended(_ index: Int) {
         guard devices[index].phase == .leaving else {
-            problems.note("the gateway closed a device's connection")
+            noteLoss("the gateway closed a device's connection while \(devices[index].phase)")
             lose(index)
             return
         }
@@ -264,7 +276,18 @@ extension BenchLoad {
         settle(index)
     }
 
-    private mutating func lose(_ index: Int) {
+    private mutating func noteLoss(_ text: String) {
+        if returning == nil { problems.note(text) } else { setbacks.note(text) }
+    }
+
+    mutating func lose(_ index: Int) {
+        if returning != nil {
+            closeSocket(index)
+            if devices[index].isSettled { settled -= 1 }
+            devices[index].isSettled = false
+            returning?.append(index)
+            return
+        }
         problems.failedDevices += 1
         closeSocket(index)
         settle(index)

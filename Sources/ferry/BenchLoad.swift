@@ -4,7 +4,8 @@ internal import FerryWire
 
 /// The load: all devices and backends of a run on one thread, so that what it costs is known and the same each time.
 ///
-/// `BenchLoad+Devices` holds the devices' side, `BenchLoad+Backends` the publishers'; this file the loop and the phases.
+/// `BenchLoad+Devices` holds the devices' side, `BenchLoad+Backends` the publishers', `BenchLoad+Return` the way back to a
+/// gateway that was away; this file the loop and the phases.
 struct BenchLoad: ~Copyable {
     /// What a device does once it has been welcomed.
     enum Plan: Equatable {
@@ -36,6 +37,12 @@ struct BenchLoad: ~Copyable {
     var keepAlive: UInt64 = 240_000_000_000
     var lateAcks: [(device: Int32, due: UInt64)] = []
     var lateAcksHead = 0
+    /// Messages are not handed to an app, so they must come again.
+    var takesNothing = false
+    /// Devices that lost their connection, in the order in which they try again; nil where a loss is a failure.
+    var returning: [Int]?
+    /// Why they lost it.
+    var setbacks = BenchProblems()
 
     var backends: [BenchBackend] = []
     var nextBackend = 0
@@ -54,7 +61,7 @@ struct BenchLoad: ~Copyable {
     var now = BenchClock.nanoseconds
     var isStopped = false
     var phase = "connecting"
-    private var lastMove = BenchClock.nanoseconds
+    var lastMove = BenchClock.nanoseconds
     private var lastMoved: UInt64 = 0
     private var nextSecond = BenchClock.nanoseconds + 1_000_000_000
     private var nextSignalLook: UInt64 = 0

@@ -19,6 +19,8 @@ struct BenchSettings {
         case flush
         /// Messages to devices that are there, without and with others that come and collect a long backlog each.
         case backlog
+        /// Devices that have not acknowledged what they got, and lose their gateway; when there is one again, all come at once.
+        case reconnect
     }
 
     /// When a device acknowledges.
@@ -49,7 +51,7 @@ struct BenchSettings {
     let appKey: String
     let masterSecret: String
     let devices: Int
-    /// In all; to each device in the modes `offline` and `flush`. nil: until the time is over.
+    /// In all; to each device in the modes `offline`, `flush` and `reconnect`. nil: until the time is over.
     let messages: Int?
     let seconds: Int
     let warmUpSeconds: Int
@@ -105,8 +107,16 @@ struct BenchSettings {
 
         devices = try Self.number(arguments, "--devices", 1...10_000_000) ?? 1_000
         let isPassing = mode == .offline || mode == .flush
+        let isToEach = isPassing || mode == .reconnect
         let messages = try Self.number(arguments, "--messages", 1...1_000_000_000)
-        self.messages = isPassing ? messages ?? 10 : mode == .backlog ? messages ?? 10_000 : messages
+        let usual: Int? =
+            switch mode {
+            case .offline, .flush: 10
+            case .backlog: 10_000
+            case .reconnect: 2
+            case .online, .idle: nil
+            }
+        self.messages = messages ?? usual
         crowded = mode == .backlog ? try Self.number(arguments, "--crowded", 1...10_000) ?? 20 : 0
         guard crowded < devices else {
             throw BenchFailure(sentence: "--crowded \(crowded) leaves none of \(devices) devices: give more --devices")
@@ -115,7 +125,7 @@ struct BenchSettings {
         guard messages == nil || mode == .backlog || !arguments.has("--seconds") else {
             throw BenchFailure(sentence: "give --messages or --seconds, not both")
         }
-        guard !isPassing || !arguments.has("--seconds") else {
+        guard !isToEach || !arguments.has("--seconds") else {
             throw BenchFailure(sentence: "--mode \(mode.rawValue) takes --messages (to each device), not --seconds")
         }
         warmUpSeconds = try Self.number(arguments, "--warm-up", 0...3_600) ?? 1

@@ -7,6 +7,7 @@ enum Ferry {
         ("serve", "runs the gateway", { ServeCommand.run($0) }),
         ("listen", "is a device: prints what it gets", { ListenCommand.run($0) }),
         ("push", "pushes one message to one device", { PushCommand.run($0) }),
+        ("explain", "tells what happened to a message, and why", { ExplainCommand.run($0) }),
         ("bench", "measures a gateway", { BenchCommand.run($0) }),
         ("simulate", "plays gateways by seed and checks the promises", { SimulateCommand.run($0) }),
     ]
@@ -32,7 +33,7 @@ enum Ferry {
 
     private static var help: String {
         let lines = commands.map {
-            "  \($0.name.padding(toLength: 8, withPad: " ", startingAt: 0))\($0.summary)"
+            "  \($0.name.padding(toLength: 10, withPad: " ", startingAt: 0))\($0.summary)"
         }
         return "Usage: ferry COMMAND [options]\n\n" + lines.joined(separator: "\n")
             + "\n\nferry COMMAND --help tells the options."

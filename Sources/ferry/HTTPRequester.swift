@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import FerryIO
 
-/// The least that posts JSON and reads the answer: HTTP/1.1, one connection a request, answers of up to 1 MiB.
+/// The least that asks an HTTP API and reads the answer: HTTP/1.1, one connection a request, answers of up to 8 MiB.
 struct HTTPRequester {
     struct Problem: Error { let sentence: String }
 
@@ -13,7 +13,7 @@ struct HTTPRequester {
     private let address: SocketAddress
     private let authority: String
     private static let patience: Duration = .seconds(10)
-    private static let answerLimit = 1 << 20
+    private static let answerLimit = 8 << 20
 
     /// Reads `http://HOST[:PORT]`.
     static func make(_ url: String) -> Result<HTTPRequester, Problem> {
@@ -30,16 +30,25 @@ struct HTTPRequester {
     }
 
     func post(_ path: String, json: [UInt8], token: String?) -> Result<Answer, Problem> {
-        var head = "POST \(path) HTTP/1.1\r\nHost: \(authority)\r\nContent-Type: application/json;charset=utf-8\r\n"
-        head += "Content-Length: \(json.count)\r\nConnection: close\r\n"
+        ask(
+            "POST \(path)", ["Content-Type: application/json;charset=utf-8", "Content-Length: \(json.count)"], json,
+            token)
+    }
+
+    func get(_ path: String, token: String?) -> Result<Answer, Problem> { ask("GET \(path)", [], [], token) }
+
+    private func ask(
+        _ call: String, _ fields: [String], _ body: [UInt8], _ token: String?
+    ) -> Result<Answer, Problem> {
+        var head = ["\(call) HTTP/1.1", "Host: \(authority)", "Connection: close"] + fields
         if let token {
             guard token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
                 return .failure(Problem(sentence: "the gateway's token holds characters that no header may"))
             }
-            head += "token: \(token)\r\n"
+            head.append("token: \(token)")
         }
         do throws(SystemError) {
-            return try exchange(Array((head + "\r\n").utf8) + json)
+            return try exchange(Array((head.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body)
         } catch {
             return .failure(Problem(sentence: "\(error) (is the gateway running at \(address)?)"))
         }

@@ -91,4 +91,25 @@ struct APIRequestParserTests {
         #expect(parse(.userStatus(cids: devices(1) + ","), "").error == .empty("cid"))
         #expect(parse(.userStatus(cids: PushBody.cid + "0"), "").error?.code == 20001)
     }
+
+    @Test func `a question for the timeline names a message, a task or nothing`() throws {
+        func query(_ text: String) throws -> TimelineQuery? {
+            guard case .timeline(let query) = try parse(.timeline(cid: PushBody.cid, query: text), "").get() else {
+                return nil
+            }
+            return query
+        }
+        let cid = try #require(CID(hex: PushBody.cid))
+        let id = try #require(Identifier128(hex: "000102030405060708090a0b0c0d0e0f"))
+        #expect(try query("") == TimelineQuery(cid: cid, target: nil, limit: 500))
+        #expect(try query("msgid=\(id.hex)&x=y&x=z")?.target == .message(MessageID(id)))
+        #expect(try query("taskid=RASS_1130_\(id.hex)&limit=5000")?.target == .task(id))
+        #expect(try query("limit=1")?.limit == 1)
+        for bad in [
+            "msgid", "msgid=\(id.hex)0", "taskid=\(id.hex)", "limit=0", "limit=5001", "limit=", "limit=1&limit=1",
+        ] {
+            #expect(parse(.timeline(cid: PushBody.cid, query: bad), "").error?.code == 20001, "\(bad)")
+        }
+        #expect(parse(.timeline(cid: "1", query: ""), "").error == .targetInvalid("1"))
+    }
 }

@@ -31,10 +31,19 @@ struct APIRouterTests {
         }
     }
 
+    @Test func `the timeline's path has a query`() throws {
+        for target in ["/v1/demo/devices/a/timeline?limit=5", "/v1/demo/devices/a/timeline/?limit=5"] {
+            let route = try #require(try match("GET", target)?.get())
+            #expect(route == APIRoute(call: .timeline(cid: "a", query: "limit=5"), appID: "demo"))
+            #expect(route.requiresToken)
+        }
+    }
+
     @Test(arguments: [
         "/", "/v2", "/v2/demo", "/v2//auth", "/v1/demo/auth", "/v2/demo/auth//", "/v2/demo/auth/a/b", "//v2/demo/auth",
         "/v2/demo/push/single", "/v2/demo/push/single/cid/a", "/v2/demo/push/single/alias", "/v2/demo/user/status",
-        "/v2/demo/user/status/a/b", "/healthz/a", "/Healthz", "/v2/demo/Auth", "/v2/demo/../auth",
+        "/v2/demo/user/status/a/b", "/v1/demo/devices/a", "/v1/demo/devices/a/timeline/b", "/v1//devices/a/timeline",
+        "/v2/demo/devices/a/timeline", "/healthz/a", "/Healthz", "/v2/demo/Auth", "/v2/demo/../auth",
     ])
     func `another path is nowhere`(target: String) {
         let found = error("POST", target)
@@ -46,6 +55,7 @@ struct APIRouterTests {
         arguments: [
             ("GET", "/v2/demo/auth", "POST"), ("POST", "/v2/demo/auth/t", "DELETE"),
             ("DELETE", "/v2/demo/push/single/cid", "POST"), ("HEAD", "/v2/demo/user/status/a", "GET"),
+            ("DELETE", "/v1/demo/devices/a/timeline", "GET"),
             ("POST", "/healthz", "GET, HEAD"), ("PATCH", "/readyz", "GET, HEAD"),
         ] as [(String, String, String)])
     func `another method is told which to use`(method: String, target: String, allow: String) {

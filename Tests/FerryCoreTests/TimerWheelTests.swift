@@ -83,6 +83,16 @@ struct TimerWheelTests {
         }
     }
 
+    @Test func `A deadline years away fires after half a year, and not before`() {
+        var wheel = TimerWheel(now: Instant(milliseconds: 5_000))
+        wheel.schedule(1, at: .distantFuture)
+        var fired: [Int] = []
+        wheel.advance(to: Instant(milliseconds: 198 * 86_400_000), fired: &fired)
+        #expect(fired == [])
+        wheel.advance(to: Instant(milliseconds: 200 * 86_400_000), fired: &fired)
+        #expect(fired == [1])
+    }
+
     private var tickStep: Int64 { TimerWheel.tickMilliseconds }
 
     @Test(arguments: Effort.seeds(30))
@@ -91,8 +101,8 @@ struct TimerWheelTests {
         var pair = Pair(now: Int64.random(in: 0...3_000_000_000_000, using: &random))
         for _ in 0..<400 {
             let index = Int.random(in: 0..<200, using: &random)
-            // All magnitudes alike: from a tick to a year.
-            let delay = Int64(1) << Int64.random(in: 0...35, using: &random)
+            // All magnitudes alike: from a tick to half a year.
+            let delay = Int64(1) << Int64.random(in: 0...32, using: &random)
             switch UInt8.random(in: 0..<4, using: &random) {
             case 0, 1: pair.schedule(index, after: delay + Int64.random(in: 0...delay, using: &random))
             case 2: pair.cancel(index)
@@ -148,13 +158,13 @@ struct TimerWheelTests {
     /// Each tick of a jump was visited: a process that was stopped for days came back to minutes of counting.
     @Test func `A jump of years costs no more than what fires in it`() {
         var wheel = TimerWheel(now: Instant(milliseconds: 0))
-        let year: Int64 = 365 * 86_400_000
-        wheel.schedule(0, at: Instant(milliseconds: 20 * year))
-        wheel.schedule(1, at: Instant(milliseconds: 3 * year))
+        let day: Int64 = 86_400_000
+        wheel.schedule(0, at: Instant(milliseconds: 190 * day))
+        wheel.schedule(1, at: Instant(milliseconds: 30 * day))
         var fired: [Int] = []
-        wheel.advance(to: Instant(milliseconds: 20 * year - 1), fired: &fired)
+        wheel.advance(to: Instant(milliseconds: 190 * day - 1), fired: &fired)
         #expect(fired == [1])
-        wheel.advance(to: Instant(milliseconds: 20 * year + 16), fired: &fired)
+        wheel.advance(to: Instant(milliseconds: 20 * 365 * day), fired: &fired)
         #expect(fired == [1, 0])
     }
 }

@@ -35,4 +35,14 @@ struct ByteBufferTests {
             #expect(buffer.isEmpty == model.isEmpty)
         }
     }
+
+    /// Elsewhere buffers kept the size of their largest burst for ever.
+    @Test func `A buffer that is empty holds no memory`() {
+        var buffer = ByteBuffer()
+        #expect(buffer.bytes.baseAddress == nil)
+        buffer.append([UInt8](repeating: 7, count: 1 << 20))
+        #expect(buffer.bytes.baseAddress != nil)
+        buffer.consume(1 << 20)
+        #expect(buffer.bytes.baseAddress == nil)
+    }
 }

@@ -1,3 +1,4 @@
+internal import FerryCore
 @testable internal import FerryGateway
 internal import FerryRouting
 internal import FerrySession
@@ -21,6 +22,16 @@ struct ConfigurationKeyTests {
         }
     }
 
+    @Test(arguments: ["messageCap", "byteCap", "memoryBytes", "storeBytes"])
+    func `No limit is said by a word, and 0 is refused with that word`(name: String) throws {
+        let key = try #require(ConfigurationKey.all.first { $0.name == name })
+        for wrong in [ConfigurationValue.integer(0), .text("0"), .text("Unlimited")] {
+            var configuration = try configuration()
+            let problem = try #require(key.apply(wrong, &configuration))
+            #expect(problem.contains("\"unlimited\"") && problem.contains(name))
+        }
+    }
+
     @Test func `A value lands where its key says`() throws {
         var configuration = try configuration()
         func set(_ name: String, _ value: ConfigurationValue) throws {
@@ -31,8 +42,22 @@ struct ConfigurationKeyTests {
         try set("messageCap", .integer(3))
         try set("stubText", .text("Hello"))
         try set("keepAliveDefaultSeconds", .integer(30))
+        #expect(configuration.timelineAge == .seconds(86_400) && configuration.timelineBytes == 2 << 30)
+        try set("timelineHours", .integer(2))
+        try set("timelineBytes", .integer(1 << 20))
+        #expect(configuration.timelineAge == .seconds(7_200) && configuration.timelineBytes == 1 << 20)
+        try set("timelineBytes", .text("off"))
+        #expect(configuration.timelineBytes == nil)
         #expect(configuration.delivery.reattachGrace == .milliseconds(1_500))
         #expect(configuration.delivery.messageCap == 3)
+        try set("byteCap", .text("unlimited"))
+        try set("storeBytes", .integer(1_000))
+        try set("memoryBytes", .text("unlimited"))
+        try set("capPolicy", .text("refuse"))
+        #expect(configuration.delivery.byteCap.isUnlimited)
+        #expect(configuration.storeBytes == 1_000)
+        #expect(configuration.memoryBytes?.isUnlimited == true)
+        #expect(configuration.delivery.capPolicy == .refuse)
         #expect(configuration.stubText == "Hello")
         #expect(configuration.session.keepAliveDefault == .seconds(30))
     }

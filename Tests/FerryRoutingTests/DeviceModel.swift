@@ -46,6 +46,7 @@ struct DeviceModel: Hashable {
     }
 
     var kept: [Message] { messages.filter(\.isKept) }
+    var keptBytes: Int { kept.reduce(0) { $0 + Int($1.kept.payloadBytes) } }
     var isAttached: Bool { if case .attached = presence { true } else { false } }
     /// Messages that a live session has and has not acknowledged.
     var inFlight: [Message] { isAttached ? kept.filter { $0.seq <= sent } : [] }
@@ -56,6 +57,11 @@ struct DeviceModel: Hashable {
         switch event {
         case .messageSynced(let message): accept(message, policy: policy)
         case .attached(let session, let lastSeq, let messages, let bytes, let continues):
+            if case .grace(let until) = presence, until <= now {
+                for index in self.messages.indices where self.messages[index].isKept {
+                    self.messages[index].wasOffline = true
+                }
+            }
             if let lastSeq { acknowledge(lastSeq) }
             if !continues { ackBound = acknowledged }
             isInBackground = false
@@ -119,7 +125,8 @@ struct DeviceModel: Hashable {
     }
 
     private mutating func enforceCap(_ policy: DeliveryPolicy) {
-        while kept.count > policy.messageCap || kept.reduce(0, { $0 + Int($1.kept.payloadBytes) }) > policy.byteCap {
+        guard policy.capPolicy == .dropOldest else { return }
+        while kept.count > policy.messageCap.value || keptBytes > policy.byteCap.value {
             let exempt = inFlight
             guard let oldest = kept.dropLast().first(where: { !exempt.contains($0) }) else { return }
             drop(oldest.seq, .overflowed)

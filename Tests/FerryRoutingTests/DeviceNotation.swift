@@ -22,7 +22,7 @@ enum DeviceNotation {
     static func text(_ action: DeviceAction, now: Instant) -> String {
         switch action {
         case .recordAcknowledged(let seq): "record acked \(seq)"
-        case .end(let message, let state): "end \(message.seq) \(state)"
+        case .end(let message, let reason): "end \(message.seq) \(reason.state)"
         case .recordStubsDue(let seq): "record stubs due to \(seq)"
         case .recordNoToken(let seq): "record no token to \(seq)"
         case .requestStub(.own(let message)): "stub own \(message.seq)"

@@ -27,6 +27,12 @@ struct DeviceReachabilityTests {
         DeviceScenario(
             description: "bytes", sorts: [.long], messages: 4, cap: 9, byteCap: 250, windows: [3], windowBytes: 150,
             ends: [.lost], hasToken: false, waits: 0),
+        DeviceScenario(
+            description: "refused at the cap", sorts: [.long, .liveOnly], messages: 4, cap: 2, capPolicy: .refuse,
+            ends: [.lost], hasToken: false, waits: 0),
+        DeviceScenario(
+            description: "refused at the cap of bytes", sorts: [.short], messages: 4, cap: 9, byteCap: 250,
+            capPolicy: .refuse, ends: [.background], hasToken: false, waits: 1),
     ]
 
     @Test(arguments: scenarios)

@@ -23,6 +23,7 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
     var messages: Int
     var cap = 2
     var byteCap = 1_000
+    var capPolicy = CapPolicy.dropOldest
     var sessions: [UInt64] = [1]
     var windows: [Int32] = [2]
     var windowBytes: Int32 = 250
@@ -37,8 +38,9 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
 
     var policy: DeliveryPolicy {
         var policy = DeliveryPolicy()
-        policy.messageCap = cap
-        policy.byteCap = byteCap
+        policy.messageCap = Cap(cap)
+        policy.byteCap = Cap(byteCap)
+        policy.capPolicy = capPolicy
         policy.reattachGrace = .seconds(1)
         policy.stubCooldown = .seconds(1)
         return policy
@@ -48,7 +50,12 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
 
     /// All that may happen in a state.
     func steps(_ world: DeviceWorld) -> [DeviceWorld.Step] {
-        var steps: [DeviceWorld.Step] = accepts(world).map { .event(.messageSynced($0)) }
+        var steps: [DeviceWorld.Step] =
+            switch capPolicy {
+            case .dropOldest: accepts(world).map { .event(.messageSynced($0)) }
+            case .refuse: accepts(world).map { .offer($0) }
+            }
+        if !world.taken.isEmpty { steps += [.syncTaken, .loseTaken] }
         let model = world.model
         if world.machine.next(now: world.now) != nil { steps.append(.transmit) }
         let highest = model.messages.last?.seq ?? .zero
@@ -92,9 +99,10 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
 
     private func accepts(_ world: DeviceWorld) -> [KeptMessage] {
         let model = world.model
-        guard model.messages.count < messages else { return [] }
+        let count = max(model.messages.count, world.takenCount)
+        guard count < messages else { return [] }
         // Every other `seq` of the partition is another device's.
-        let seq = UInt64(model.messages.count + 1) * 2
+        let seq = UInt64(count + 1) * 2
         let usual: KeptMessage.Stub =
             model.presence != .offline ? .none : model.hasToken ? .due : .noToken
         let stubs: [KeptMessage.Stub] = hasLateAccepts ? [.none, .due, .noToken] : [usual]

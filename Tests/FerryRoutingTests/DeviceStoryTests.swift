@@ -43,7 +43,9 @@ struct DeviceStoryTests {
         }
 
         var stubs: [StubPlan] { actions.compactMap { if case .requestStub(let plan) = $0 { plan } else { nil } } }
-        var ends: [DeliveryState] { actions.compactMap { if case .end(_, let state) = $0 { state } else { nil } } }
+        var ends: [DeliveryState] {
+            actions.compactMap { if case .end(_, let reason) = $0 { reason.state } else { nil } }
+        }
     }
 
     /// A token that came while messages waited woke nobody until the next message or disconnection.

@@ -10,12 +10,22 @@ struct DeviceWorld: Hashable {
         case transmit
         /// Time goes on and nobody tells the machine yet.
         case wait(milliseconds: Int64)
+        /// A push comes that the device's caps may refuse.
+        case offer(KeptMessage)
+        /// The record of the first one that was taken is on disk.
+        case syncTaken
+        /// It is not, and will not be.
+        case loseTaken
     }
 
     var machine: DeviceStateMachine
     var model: DeviceModel
     var now = Instant(milliseconds: 1_000)
     let policy: DeliveryPolicy
+    /// Taken under `CapPolicy.refuse` and on their way to the disk.
+    private(set) var taken: [KeptMessage] = []
+    private(set) var takenCount = 0
+    private var pending = PendingMessages()
     /// Actions of the last step; not part of what a state is.
     private var trace = Trace()
 
@@ -39,6 +49,9 @@ struct DeviceWorld: Hashable {
             now.milliseconds += milliseconds
             try checkState()
         case .event(let event): try handle(event)
+        case .offer(let message): try offer(message)
+        case .syncTaken: try handle(.messageSynced(removeTaken()))
+        case .loseTaken: _ = removeTaken()
         case .transmit:
             switch machine.next(now: now) {
             case .message(let message)?:
@@ -50,6 +63,33 @@ struct DeviceWorld: Hashable {
             case nil: throw Violation("nothing to transmit")
             }
         }
+    }
+
+    private mutating func removeTaken() -> KeptMessage {
+        let message = taken.removeFirst()
+        pending.remove(bytes: Int(message.payloadBytes))
+        return message
+    }
+
+    private mutating func offer(_ message: KeptMessage) throws(Violation) {
+        let bytes = Int(message.payloadBytes)
+        let exceeded = machine.exceededCap(
+            bytes: bytes, isLiveOnly: message.isLiveOnly, pending: pending, policy: policy)
+        let all = model.kept.map(\.kept) + taken
+        let total = all.reduce(bytes) { $0 + Int($1.payloadBytes) }
+        let expected: CapExceeded? =
+            if all.isEmpty || (message.isLiveOnly && !model.isAttached) {
+                nil
+            } else if all.count >= policy.messageCap.value {
+                .messages(policy.messageCap)
+            } else if total > policy.byteCap.value { .bytes(policy.byteCap) } else { nil }
+        try Violation.unless(exceeded == expected, "a message that would exceed a cap, and no other, is refused by it")
+        guard exceeded == nil else { return }
+        taken.append(message)
+        takenCount += 1
+        pending.add(bytes: bytes)
+        guard !message.isLiveOnly else { return }
+        try Violation.unless(all.count < policy.messageCap.value, "more is taken than the cap allows")
     }
 
     private mutating func handle(_ event: DeviceEvent) throws(Violation) {
@@ -84,9 +124,9 @@ struct DeviceWorld: Hashable {
     /// The messages that ended in this step, each once, in the state that the model says.
     private func checkEnds(before: DeviceModel, actions: [DeviceAction]) throws(Violation) {
         var ended: [Seq: DeliveryState] = [:]
-        for case .end(let message, let state) in actions {
+        for case .end(let message, let reason) in actions {
             try Violation.unless(ended[message.seq] == nil, "message \(message.seq) ended twice in one step")
-            ended[message.seq] = state
+            ended[message.seq] = reason.state
         }
         for (index, message) in model.messages.enumerated() {
             let wasKept = index >= before.messages.count || before.messages[index].isKept

@@ -8,7 +8,8 @@ struct IdempotencyWindowTests {
 
     private func window(entries: Int = 1_000) -> IdempotencyWindow {
         IdempotencyWindow(
-            length: .seconds(100), byteBudget: entries * IdempotencyWindow.bytesPerEntry)
+            length: .seconds(100), byteBudget: entries * IdempotencyWindow.bytesPerEntry,
+            seed: Identifier128(high: 3, low: 5))
     }
 
     /// An answer with a number of its own.
@@ -64,6 +65,30 @@ struct IdempotencyWindowTests {
         #expect((1...5).map { answer(window, $0) } == [nil, nil, 3, 4, 5])
         #expect(window.evictedEarly == 2)
         #expect(window.count == 3)
+    }
+
+    @Test func `A request id that was settled twice is remembered as long as the second time`() {
+        var window = window()
+        window.settle(key(1), made(1), acceptedAt: start, segment: 1)
+        window.settle(key(1), made(2), acceptedAt: start + .seconds(50), segment: 2)
+        window.expire(now: start + .seconds(100), limit: 10)
+        #expect(answer(window, 1) == 2)
+        #expect(window.takeEntries(upTo: 2).count == 1)
+        window.expire(now: start + .seconds(150), limit: 10)
+        #expect(answer(window, 1) == nil)
+        #expect(window.count == 0)
+    }
+
+    @Test func `A long life with a small budget remembers exactly the last ones`() {
+        var window = window(entries: 1_500)
+        for number in 1...10_000 as ClosedRange<UInt64> {
+            window.begin(key(number), content: key(number))
+            window.settle(key(number), made(number), acceptedAt: start, segment: 1)
+        }
+        #expect(window.count == 1_500)
+        #expect(window.evictedEarly == 8_500)
+        for number in 8_501...10_000 as ClosedRange<UInt64> { #expect(answer(window, number) == number) }
+        for number in 1...8_500 as ClosedRange<UInt64> { #expect(answer(window, number) == nil) }
     }
 
     @Test func `A retiring segment gets the answers that lie in it and in earlier ones`() {

@@ -23,7 +23,8 @@ struct DiskFailureTests {
             switch $0 {
             case .committed(let ticket, let segment, _): "\(ticket) in \(segment)"
             case .refused(let ticket, let failure): "\(ticket) refused, \(failure.kind)"
-            case .messages, .device, .readFailed, .loadFailed, .segmentRetiring, .segmentRetired: nil
+            case .messages, .device, .readFailed, .loadFailed, .segmentRetiring, .segmentRetired, .roomChanged:
+                nil
             }
         }
     }
@@ -61,7 +62,7 @@ struct DiskFailureTests {
                 case .readFailed(let ticket, _): "read \(ticket) failed"
                 case .device: "device"
                 case .messages(_, let messages): messages.first.map { $0 == nil ? "nothing" : "message" } ?? "none"
-                case .committed, .refused, .segmentRetiring, .segmentRetired: "other"
+                case .committed, .refused, .segmentRetiring, .segmentRetired, .roomChanged: "other"
                 }
             }
             #expect(answers == (isFailing ? ["load failed", "read 77 failed"] : ["device", "message"]))
@@ -191,6 +192,31 @@ struct DiskFailureTests {
         settle(store, shard)
         #expect(outcomes(shard).allSatisfy { !$0.contains("refused") })
         try expectAfterPowerCut(fixture, shard.state)
+    }
+
+    @Test func `Shards are told when the reserve is not free, and again when there is a segment more than that`() throws
+    {
+        let fixture = Fixture(segmentBytes: 8192, keptSegments: 100)
+        fixture.options.diskReserveBytes = 4 * 8192
+        let (store, shard) = try started(fixture)
+        func told(free: Int) -> [Bool] {
+            fixture.disk.capacity = .max
+            let used = fixture.disk.list().reduce(0) { $0 + fixture.disk.contents($1).count }
+            fixture.disk.capacity = used + free
+            fixture.clock.advance(.seconds(1))
+            settle(store, shard)
+            return shard.takeAnswers().compactMap { if case .roomChanged(let isShort) = $0 { isShort } else { nil } }
+        }
+        #expect(told(free: 4 * 8192) == [])
+        #expect(told(free: 4 * 8192 - 1) == [true])
+        // What is appended is written all the same: acks and drops must not wait for room.
+        shard.append(message(1))
+        settle(store, shard)
+        #expect(outcomes(shard).allSatisfy { !$0.contains("refused") })
+        #expect(told(free: 0) == [])
+        #expect(told(free: 5 * 8192 - 1) == [], "the next segment would take it below the reserve at once")
+        #expect(told(free: 5 * 8192) == [false])
+        #expect(told(free: 4 * 8192) == [])
     }
 
     @Test func `Random failures of the disk never lose an answered append nor bring back a refused one`() throws {

@@ -40,10 +40,10 @@ final class Fixture {
         }
     }
 
-    /// Cuts the power (memory alone).
-    func crash(_ fate: MemoryDisk.Fate) {
+    /// Cuts the power (memory alone). So many changes of the tables that were not flushed are on disk all the same.
+    func crash(_ fate: MemoryDisk.Fate, keeping changes: Int = 0) {
         disk = disk.afterCrash(fate)
-        tables = tables.afterCrash()
+        tables = tables.afterCrash(keeping: changes)
     }
 
     /// The same folder once more, so that a test can try several fates.

@@ -180,7 +180,7 @@ final class ModelShard {
             case .segmentRetired(let segment):
                 retired.append(segment)
                 firstSegment = segment + 1
-            case .messages, .device, .readFailed, .loadFailed: break
+            case .messages, .device, .readFailed, .loadFailed, .roomChanged: break
             }
             answers.append(event)
         }

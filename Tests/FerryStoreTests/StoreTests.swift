@@ -208,6 +208,29 @@ struct StoreTests {
         try expectRecovered(reopened, reopened.takeRecovery(), isOneOf: [shard.state])
     }
 
+    /// RocksDB takes no write after an error of the file system until it is opened again, and forgets what it had not flushed.
+    @Test(arguments: 1...5 as ClosedRange<UInt64>)
+    func `Tables that give up are opened again, and what was deleted in them stays deleted`(seed: UInt64) throws {
+        let fixture = Fixture(segmentBytes: 4096, keptSegments: 0)
+        let (store, shard) = try started(fixture)
+        var work = RandomWork(seed: seed)
+        for turn in 0..<150 {
+            if turn % 11 == 3 {
+                var faults = MemoryTables.Faults()
+                faults.isBroken = true
+                fixture.tables.inject(faults)
+            }
+            shard.append(work.records(shard.state))
+            for _ in 0...turn % 4 { settle(store, shard) }
+        }
+        for _ in 0..<8 { settle(store, shard) }
+        #expect(shard.retired.count > 2)
+        #expect(fixture.reports.all.count >= 2)
+        fixture.crash(.lost)
+        let reopened = try fixture.open()
+        try expectRecovered(reopened, reopened.takeRecovery(), isOneOf: [shard.state])
+    }
+
     @Test func `Request ids past their window and expired revocations leave the tables`() throws {
         let fixture = Fixture(segmentBytes: 4096, keptSegments: 0)
         fixture.options.requestWindow = .seconds(60)

@@ -37,6 +37,8 @@ int clinux_connect(uint32_t source, uint32_t address, uint16_t port);
 int clinux_socket_error(int fd);
 // Two non-blocking, close-on-exec stream sockets that are connected with each other.
 int clinux_socketpair(int descriptors[2]);
+// The kernel doubles `bytes` and does not go below a size of its own.
+int clinux_set_send_buffer(int fd, int bytes);
 
 long clinux_receive(int fd, void *buffer, size_t capacity);
 long clinux_send(int fd, const void *bytes, size_t count);

@@ -32,6 +32,25 @@ enum ASCII {
         }
     }
 
+    /// Where the first line feed at or after `start` is. Sixteen bytes at a time: every byte of a head is looked at here.
+    static func firstLineFeed(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        let wanted = SIMD16<UInt8>(repeating: lineFeed)
+        var index = max(0, start)
+        while index + 16 <= bytes.count {
+            let block = bytes.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
+            let hits = block .== wanted
+            if any(hits) {
+                for lane in 0..<16 where hits[lane] { return index + lane }
+            }
+            index += 16
+        }
+        while index < bytes.count {
+            if bytes[index] == lineFeed { return index }
+            index += 1
+        }
+        return nil
+    }
+
     /// The number that a hex digit of either case stands for.
     static func hexValue(_ digit: UInt8) -> UInt8? {
         switch digit {

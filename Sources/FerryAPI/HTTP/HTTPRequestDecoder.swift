@@ -4,7 +4,7 @@
 ///     while true { switch decoder.next() { … } }   // until .needsMore or .refused
 ///
 /// It holds at most one request's worth of bytes, plus what was appended and not yet asked for: a driver that stops
-/// calling `next()` must stop appending. Between requests it holds no memory. What it answers does not depend on how
+/// calling `next()` must stop appending. Between requests it holds no memory but its last short request line. What it answers does not depend on how
 /// the bytes were cut.
 package struct HTTPRequestDecoder {
     private enum Phase {
@@ -28,6 +28,10 @@ package struct HTTPRequestDecoder {
     // The request in the making.
     private var request: HTTPRequest?
     private var isVersion10 = false
+    /// The last request line and what it said: a backend sends the same one again and again.
+    private var lastLine: [UInt8] = []
+    private var lastParsed: RequestLine?
+    private static let rememberedLineBytes = 256
     private var emptyLines = 0
     private var lineBudget = 0
     private var fieldBudget = 0
@@ -115,12 +119,22 @@ package struct HTTPRequestDecoder {
             guard emptyLines <= HTTPLimits.leadingEmptyLines else { throw .malformed("there are only empty lines") }
             return
         }
-        let parsed = try RequestLine(line)
+        let parsed = try read(line)
         request = HTTPRequest(method: parsed.method, segments: parsed.segments, query: parsed.query)
         isVersion10 = parsed.isVersion10
         allowFields()
         extensionBudget = limits.headerBytes
         phase = .fields
+    }
+
+    private mutating func read(_ line: ArraySlice<UInt8>) throws(HTTPRefusal) -> RequestLine {
+        if let lastParsed, lastLine.count == line.count, lastLine.elementsEqual(line) { return lastParsed }
+        let parsed = try RequestLine(line)
+        if line.count <= Self.rememberedLineBytes {
+            lastLine = Array(line)
+            lastParsed = parsed
+        }
+        return parsed
     }
 
     private mutating func allowFields() {
@@ -211,9 +225,7 @@ package struct HTTPRequestDecoder {
     }
 
     private func lineFeed() -> Int? {
-        let span = buffer.span
-        for index in scanned..<span.count where span[index] == ASCII.lineFeed { return index }
-        return nil
+        buffer.withUnsafeBytes { bytes in ASCII.firstLineFeed(in: bytes, from: scanned) }
     }
 
     /// Moves what is there of the body.

@@ -39,6 +39,8 @@ package enum APIAnswer: Hashable, Sendable {
     case revoked
     case pushed(task: TaskID, cid: CID, PushStatus)
     case statuses([Device])
+    /// One JSON object, as it is.
+    case timeline([UInt8])
     case healthy
     case ready
     /// Not ready, and why; 503, so that a load balancer goes elsewhere.
@@ -49,7 +51,7 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .statuses: HTTPResponse(status: 200, body: envelope)
+        case .token, .revoked, .pushed, .statuses, .timeline: HTTPResponse(status: 200, body: envelope)
         }
     }
 
@@ -69,9 +71,9 @@ package enum APIAnswer: Hashable, Sendable {
         case .pushed(let task, let cid, let status):
             writer.name("data")
             writer.beginObject()
-            writer.name(task.description)
+            writer.name(plain: { task.append(to: &$0) })
             writer.beginObject()
-            writer.name(cid.description)
+            writer.name(plain: { Hexadecimal.append(cid.value, to: &$0) })
             writer.string(status.rawValue)
             writer.endObject()
             writer.endObject()
@@ -89,6 +91,9 @@ package enum APIAnswer: Hashable, Sendable {
                 writer.endObject()
             }
             writer.endObject()
+        case .timeline(let story):
+            writer.name("data")
+            writer.raw(story)
         case .revoked, .healthy, .ready, .notReady: break
         }
         writer.endObject()

@@ -7,6 +7,7 @@ package enum APIRequest: Hashable, Sendable {
     case pushSingle(SinglePush)
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
+    case timeline(TimelineQuery)
     case health
     case ready
 }

@@ -7,6 +7,8 @@ package struct APIRoute: Hashable, Sendable {
         case pushSingle
         /// Comma-separated, as it stands in the path.
         case userStatus(cids: String)
+        /// The device as it stands in the path, and the query of the URL.
+        case timeline(cid: String, query: String)
         case health
         case ready
     }
@@ -23,7 +25,7 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .userStatus: true
+        case .pushSingle, .userStatus, .timeline: true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -34,32 +36,57 @@ package struct APIRoute: Hashable, Sendable {
 package enum APIRouter {
     /// One slash at the path's end makes no difference. Fails with 404 or 405.
     package static func match(_ request: HTTPRequest) -> Result<APIRoute, APIError> {
-        var path = request.segments[...]
-        if path.count > 1, path.last == "" { path.removeLast() }
-        guard let (route, methods) = find(Array(path)) else {
+        let path = request.segments
+        let count = path.count > 1 && path.last == "" ? path.count - 1 : path.count
+        guard let (route, methods) = find(path, count, query: request.query) else {
             return .failure(.notFound("/" + request.segments.joined(separator: "/")))
         }
         guard methods.contains(request.method) else {
-            return .failure(.methodNotAllowed(allow: methods.map(\.name).joined(separator: ", ")))
+            return .failure(.methodNotAllowed(allow: methods.names))
         }
         return .success(route)
     }
 
-    private static func find(_ path: [String]) -> (APIRoute, [HTTPMethod])? {
-        if path == ["healthz"] { return (APIRoute(call: .health, appID: nil), [.get, .head]) }
-        if path == ["readyz"] { return (APIRoute(call: .ready, appID: nil), [.get, .head]) }
-        guard path.count >= 3, path[0] == "v2", !path[1].isEmpty else { return nil }
-        let call = path[2...]
+    private enum Methods {
+        case one(HTTPMethod)
+        case getOrHead
+
+        func contains(_ method: HTTPMethod) -> Bool {
+            switch self {
+            case .one(let only): method == only
+            case .getOrHead: method == .get || method == .head
+            }
+        }
+
+        var names: String {
+            switch self {
+            case .one(let only): only.name
+            case .getOrHead: "GET, HEAD"
+            }
+        }
+    }
+
+    /// Compared in place, since this is done for every message: the first `count` segments are the path.
+    private static func find(_ path: [String], _ count: Int, query: String) -> (APIRoute, Methods)? {
+        if count == 1 {
+            if path[0] == "healthz" { return (APIRoute(call: .health, appID: nil), .getOrHead) }
+            if path[0] == "readyz" { return (APIRoute(call: .ready, appID: nil), .getOrHead) }
+        }
+        // Our own calls, beside those of GeTui's API.
+        if count == 5, path[0] == "v1", !path[1].isEmpty, path[2] == "devices", path[4] == "timeline" {
+            return (APIRoute(call: .timeline(cid: path[3], query: query), appID: path[1]), .one(.get))
+        }
+        guard count >= 3, path[0] == "v2", !path[1].isEmpty else { return nil }
         let found: (APIRoute.Call, HTTPMethod)? =
-            switch call.count {
-            case 1 where call.elementsEqual(["auth"]): (.authenticate, .post)
-            case 2 where call.first == "auth" && call.last != "": (.revoke(token: call[3]), .delete)
-            case 3 where call.elementsEqual(["push", "single", "cid"]): (.pushSingle, .post)
-            case 3 where call.starts(with: ["user", "status"]) && call.last != "":
-                (.userStatus(cids: call[4]), .get)
+            switch count {
+            case 3 where path[2] == "auth": (.authenticate, .post)
+            case 4 where path[2] == "auth" && path[3] != "": (.revoke(token: path[3]), .delete)
+            case 5 where path[2] == "push" && path[3] == "single" && path[4] == "cid": (.pushSingle, .post)
+            case 5 where path[2] == "user" && path[3] == "status" && path[4] != "":
+                (.userStatus(cids: path[4]), .get)
             default: nil
             }
-        return found.map { (APIRoute(call: $0.0, appID: path[1]), [$0.1]) }
+        return found.map { (APIRoute(call: $0.0, appID: path[1]), .one($0.1)) }
     }
 }
 

@@ -34,9 +34,11 @@ extension SinglePush {
         guard var cids = list.elements else { throw .type("audience.cid", mustBe: "an array of exactly 1 string") }
         guard let first = cids.next() else { throw .empty("audience.cid") }
         guard cids.next() == nil else { throw .overLimit("audience.cid", "this call takes exactly 1") }
-        guard let text = first.string else { throw .type("audience.cid", mustBe: "an array of exactly 1 string") }
-        guard let cid = CID(hex: text) else { throw .targetInvalid(text) }
-        return cid
+        guard let found = first.withStringBytes({ Hexadecimal.identifier($0) }) else {
+            throw .type("audience.cid", mustBe: "an array of exactly 1 string")
+        }
+        guard let found else { throw .targetInvalid(first.string ?? "") }
+        return CID(found)
     }
 
     private static func readPayload(_ fields: FieldReader, limits: APILimits) throws(APIError) -> [UInt8] {

@@ -20,8 +20,10 @@ final class Child: Sendable {
     var errorText: String { errors.withLock { String(decoding: $0, as: UTF8.self) } }
 
     /// `input`: what it reads on stdin, with more to come by `write` unless `endsInput`; nil: nothing at all.
+    /// `descriptors`: how many it may have.
     init(
-        _ arguments: [String], environment: [String: String] = [:], input: [UInt8]? = nil, endsInput: Bool? = nil
+        _ arguments: [String], environment: [String: String] = [:], descriptors: Int? = nil, input: [UInt8]? = nil,
+        endsInput: Bool? = nil
     ) throws {
         let exit = Inbox<Int32>()
         self.exit = exit
@@ -33,6 +35,10 @@ final class Child: Sendable {
             let errorOutput = Pipe()
             process.executableURL = try Self.executable()
             process.arguments = arguments
+            if let descriptors {
+                process.arguments = ["--nofile=\(descriptors):\(descriptors)", try Self.executable().path] + arguments
+                process.executableURL = URL(fileURLWithPath: "/usr/bin/prlimit")
+            }
             process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
                 .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
             process.standardInput = inputPipe ?? FileHandle.nullDevice

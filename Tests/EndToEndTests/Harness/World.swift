@@ -38,13 +38,13 @@ final class World {
     var data: String { folder + "/data" }
     var outboxPath: String { data + "/outbox.jsonl" }
 
-    /// `configuration` becomes the configuration file.
+    /// `configuration` becomes the configuration file; `disk` is where the folder is made.
     init(
-        shards: Int, _ configuration: [String: Any] = [:], starts: Bool = true
+        shards: Int, _ configuration: [String: Any] = [:], on disk: String? = nil, starts: Bool = true
     ) async throws {
         slot = starts ? await Slots.shared.enter() : nil
         self.shards = shards
-        folder = NSTemporaryDirectory() + "ferry-" + UUID().uuidString
+        folder = (disk.map { $0 + "/" } ?? NSTemporaryDirectory()) + "ferry-" + UUID().uuidString
         address = Self.freshAddress()
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try configure(configuration)
@@ -91,7 +91,7 @@ final class World {
             arguments + [
                 "--device-listen", "\(address):\(devices.port)", "--http-listen", "\(address):\(backends.port)",
                 "--backend-listen", "\(address):\(links.port)",
-            ])
+            ], descriptors: descriptorLimit)
         guard let line = try await child.line(),
             let ready = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
             ready["event"] as? String == "ready",
@@ -131,6 +131,38 @@ final class World {
         try await start()
     }
 
+    /// From now on the gateway's writes fail where a file would have more bytes; nil takes that back.
+    func limitFileSize(to bytes: Int?) async throws {
+        try await limit("--fsize=\(bytes.map { "\($0):" } ?? "unlimited:")")
+    }
+
+    /// From now on it gets no descriptor above the highest that it has. Answers how many below are free: it may have
+    /// inherited a high one from this process.
+    func freezeDescriptors() async throws -> Int {
+        let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(child?.processIdentifier ?? 0)/fd")
+        let count = (names.compactMap { Int($0) }.max() ?? 0) + 1
+        try await limit("--nofile=\(count):")
+        return count - names.count
+    }
+
+    func unfreezeDescriptors() async throws { try await limit("--nofile=4096:") }
+
+    /// Descriptors that it may have from its next start on.
+    var descriptorLimit: Int?
+
+    private func limit(_ what: String) async throws {
+        let tool = Process()
+        tool.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        tool.arguments = ["prlimit", "--pid", "\(child?.processIdentifier ?? 0)", what]
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            tool.terminationHandler = { tool in
+                let failure = Unexpected("prlimit \(what) failed")
+                continuation.resume(with: tool.terminationStatus == 0 ? .success(()) : .failure(failure))
+            }
+            do { try tool.run() } catch { continuation.resume(throwing: error) }
+        }
+    }
+
     /// The memory that the gateway has at this moment.
     func residentBytes() throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(child?.processIdentifier ?? 0)/statm", encoding: .utf8)
@@ -140,6 +172,11 @@ final class World {
     }
 
     // MARK: - What it wrote
+
+    /// How many segments its journal has.
+    func segments() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: data).count { $0.hasSuffix(".seg") }
+    }
 
     /// The stubs that were asked for, in order.
     func stubs() throws -> [Stub] {

@@ -1,0 +1,28 @@
+/// Why a message ended. Each reason belongs to one state. Numbers are those of the timeline's files and are never used
+/// again for something else.
+package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
+    /// The device acknowledged it, or everything up to a later one.
+    case acknowledged = 1
+    /// Its ttl ran out before it could be sent, or before the session in which it was sent had ended without an ack.
+    case ttlRanOut = 2
+    /// Live only, and the device had no live session when it was accepted.
+    case noLiveSession = 3
+    /// Live only, and the session that it came for ended before the ack.
+    case liveSessionEnded = 4
+    /// The device's kept messages were more than its cap, and this was the oldest unsent.
+    case countCap = 5
+    /// Their payload bytes were more than its cap, and this was the oldest unsent.
+    case byteCap = 6
+    /// The store could not give its content any more.
+    case unreadable = 7
+
+    /// The terminal state that this reason leads to.
+    package var state: DeliveryState {
+        switch self {
+        case .acknowledged: .delivered
+        case .ttlRanOut, .noLiveSession, .liveSessionEnded: .expired
+        case .countCap, .byteCap: .overflowed
+        case .unreadable: .failed
+        }
+    }
+}

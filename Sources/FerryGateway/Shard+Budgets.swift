@@ -1,0 +1,141 @@
+internal import FerryAPI
+internal import FerryAPNS
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerrySession
+internal import FerryStats
+internal import FerryStore
+internal import FerryWire
+
+/// Bounds on what the gateway takes in. They stand in front of calls of backends, and of new connections when memory is far
+/// above its budget: what is kept is delivered, acknowledged and journalled whatever is short, since that is what makes room.
+extension Shard {
+    // MARK: - Pushes
+
+    /// What keeps the gateway from taking a push, looked at before anything is done for it.
+    func shortage(for order: PushOrder) -> Shortage? {
+        if isDiskShort { return .disk }
+        return isMemoryShort(for: order.weight) ? .memory : nil
+    }
+
+    func isMemoryShort(for bytes: Int) -> Bool {
+        environment.memoryBudget.isExceeded(by: memoryEstimate - reportedMemory + bytes)
+    }
+
+    /// Takes what the message will need of its device's cap and of the store; answers why it cannot, with nothing taken.
+    mutating func takeRoom(for order: PushOrder, device: Int) -> APIError? {
+        let bytes = order.push.payload.count
+        let exceeded = devices[device].machine.exceededCap(
+            bytes: bytes, isLiveOnly: order.push.ttl == .liveOnly, pending: devices[device].pending,
+            policy: environment.configuration.delivery)
+        if let exceeded {
+            counters.refused[Shortage.device.rawValue] += 1
+            return .deviceFull(exceeded, cid: order.push.cid)
+        }
+        guard environment.storeBudget.take(bytes) else { return refusal(.store) }
+        storeBytes += bytes
+        devices[device].pending.add(bytes: bytes)
+        return nil
+    }
+
+    /// The message is not kept any more, or never will be.
+    mutating func giveBackRoom(_ bytes: Int) {
+        storeBytes -= bytes
+        environment.storeBudget.change(by: -bytes)
+    }
+
+    /// The message was kept before this process began.
+    mutating func keepRoom(_ bytes: Int) {
+        storeBytes += bytes
+        environment.storeBudget.change(by: bytes)
+    }
+
+    /// Counts the refusal and words it.
+    mutating func refusal(_ shortage: Shortage) -> APIError {
+        counters.refused[shortage.rawValue] += 1
+        if shortage == .memory { environment.memoryBudget.noteRefusal() }
+        switch shortage {
+        case .sync: return .busy(retryAfterSeconds: 1)
+        case .memory, .store, .disk, .device: return .busy(retryAfterSeconds: 5)
+        }
+    }
+
+    mutating func diskRoomChanged(isShort: Bool) {
+        isDiskShort = isShort
+        // One shard speaks for all.
+        guard index == 0 else { return }
+        if isShort {
+            EventLog.write(
+                .warning, "the disk is nearly full: pushes are refused",
+                ["key": "diskReserveBytes", "below": String(environment.configuration.usedDiskReserve)])
+        } else {
+            EventLog.write(.info, "the disk has room again: pushes are taken")
+        }
+    }
+
+    // MARK: - Memory
+
+    /// What of the process's memory grows with load and is this shard's, in bytes. The factors are measured: what the
+    /// allocator and growing arrays add is in them.
+    var memoryEstimate: Int {
+        tally.kept * MemoryCost.keptMessage + devices.count * MemoryCost.device
+            + connections.count * MemoryCost.connection + requests.count * IdempotencyWindow.bytesPerEntry
+            + tokenHolders.count * MemoryCost.tokenHolder + loading.count * MemoryCost.loading + bufferBytes
+            + requestBytes + waitingBytes
+            + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
+    }
+
+    mutating func reportMemory() {
+        let estimate = memoryEstimate
+        environment.memoryBudget.change(by: estimate - reportedMemory)
+        reportedMemory = estimate
+    }
+
+    /// Brings the sum up to date with the memory of one connection's buffers.
+    mutating func countBuffers(_ slot: Int) {
+        let held = connections[slot].input.heldBytes + connections[slot].output.heldBytes
+        bufferBytes += held - Int(connections[slot].countedBytes)
+        connections[slot].countedBytes = Int32(clamping: held)
+    }
+
+    /// Unsent bytes above which a device's log is not read on. While memory is short it is little, so that many devices
+    /// that do not read cannot take much more.
+    var streamMark: Int {
+        let mark = environment.configuration.session.highWaterMark
+        return environment.memoryBudget.isExceeded(by: 0) ? min(mark, MemoryCost.shortStreamMark) : mark
+    }
+}
+
+/// Bytes that one of each takes.
+enum MemoryCost {
+    static let keptMessage = 64
+    static let device = 640
+    static let connection = 1_024
+    static let tokenHolder = 64
+    /// A device whose record is asked for.
+    static let loading = 256
+    /// A push beside its payload.
+    static let order = 512
+    /// A record on its way to the disk is in the shard's memory and in the store's.
+    static let unsyncedFactor = 3
+    static let shortStreamMark = 4_096
+}
+
+extension PushOrder {
+    /// What it takes of memory while it waits.
+    var weight: Int { push.payload.count + (push.alert?.payload.count ?? 0) + MemoryCost.order }
+}
+
+extension APIError {
+    /// A device keeps as much as it may, and `capPolicy` is to refuse. 30019, as a repeat makes sense: the device may come.
+    static func deviceFull(_ exceeded: CapExceeded, cid: CID) -> APIError {
+        let reason =
+            switch exceeded {
+            case .messages(let cap): "\(cap) messages are kept for it (messageCap)"
+            case .bytes(let cap): "\(cap) bytes may be kept for it (byteCap)"
+            }
+        return APIError(
+            code: 30019, message: "the device \(cid) is full, please retry later: \(reason)", retryAfterSeconds: 60)
+    }
+}

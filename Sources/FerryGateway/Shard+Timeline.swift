@@ -1,0 +1,93 @@
+internal import FerryAPI
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerryStats
+internal import FerryStore
+
+/// What a backend wants to know of a device's past.
+struct TimelineOrder: Sendable {
+    let app: AppID
+    let query: TimelineQuery
+    let origin: APIOrigin
+}
+
+/// "Why did this device not get that message?": the log tells what happened, the device's owner how it stands now.
+extension Shard {
+    mutating func askTimeline(_ query: TimelineQuery, _ app: App, _ origin: APIOrigin) {
+        let order = TimelineOrder(app: app.id, query: query, origin: origin)
+        post(.order(.timeline(order)), to: environment.owner(of: query.cid))
+    }
+
+    mutating func take(_ order: TimelineOrder) {
+        if let device = devices.index(of: order.query.cid) {
+            explain(order, device: device)
+        } else {
+            wait(for: order.query.cid, .timeline(order))
+        }
+    }
+
+    /// The device is known, or known not to exist.
+    mutating func explain(_ order: TimelineOrder, device: Int?) {
+        // Another app's device is answered like one that does not exist.
+        guard let device, devices[device].record.app == order.app else {
+            return answer(order, .failure(.targetInvalid(order.query.cid.description)))
+        }
+        let view = view(of: device)
+        let machine = devices[device].machine
+        guard let timeline = environment.timeline else {
+            var coverage = TimelineCoverage()
+            coverage.isOff = true
+            return tell(order, view, machine, .answered([], coverage))
+        }
+        handOverFacts()
+        let question = TimelineQuestion(
+            device: order.query.cid, target: order.query.target.map(TimelineTarget.init), limit: order.query.limit)
+        let mailbox = mailbox
+        timeline.ask(question) { outcome in mailbox.post(.timelineRead(order, view, machine, outcome)) }
+    }
+
+    /// The log has answered. The device is told of as it was when the log was asked, so that both are of one moment.
+    mutating func tell(
+        _ order: TimelineOrder, _ view: DeviceView, _ machine: DeviceStateMachine, _ outcome: TimelineOutcome
+    ) {
+        switch outcome {
+        case .busy: answer(order, .failure(.busy(retryAfterSeconds: 1)))
+        case .answered(let facts, let coverage):
+            let story = DeviceStory(
+                facts: facts, view: view, coverage: coverage, target: order.query.target.map(TimelineTarget.init),
+                isKept: { machine.isKept($0) })
+            answer(order, .success(story.json(cid: order.query.cid)))
+        }
+    }
+
+    mutating func answer(_ order: TimelineOrder, _ result: Result<[UInt8], APIError>) {
+        post(.reply(.timeline(order.origin, result)), to: order.origin.shard)
+    }
+
+    private func view(of device: Int) -> DeviceView {
+        let machine = devices[device].machine
+        let record = devices[device].record
+        let presence: DeviceView.Presence =
+            switch machine.presence {
+            case .attached(let session): .attached(session)
+            case .grace(let until): .grace(until: until)
+            case .offline: .offline
+            case .restored(let until): .restored(until: until)
+            }
+        return DeviceView(
+            now: now, presence: presence, registeredAt: record.registeredAt, seenAt: record.seenAt,
+            hasToken: machine.hasToken, acknowledged: machine.acknowledged, keptCount: machine.log.count,
+            keptBytes: machine.log.bytes, sentUpTo: machine.window.sent)
+    }
+}
+
+extension TimelineTarget {
+    init(_ target: TimelineQuery.Target) {
+        self =
+            switch target {
+            case .message(let id): .message(id)
+            case .task(let id): .task(id)
+            }
+    }
+}

@@ -1,0 +1,177 @@
+package import FerryCore
+
+/// What happened to one message.
+package struct MessageStory: Sendable {
+    package let acceptance: Acceptance
+    /// The message's own, in order of time, the acceptance first.
+    package var events: [TimedFact]
+    /// nil when its end is not known: it is not kept any more, and the fact that tells why was lost.
+    package private(set) var state: DeliveryState?
+    /// nil while it is kept, and when its end is not known.
+    package private(set) var reason: EndReason?
+    /// What became of it and why, in plain English.
+    package private(set) var verdict = ""
+
+    private let syncedAt: Instant
+    /// Since when the device was away as the message came.
+    private let awayBefore: Instant?
+    private var endedAt: Instant?
+    private var presenceAtEnd = PresenceTrack()
+    private var sends: [(at: Instant, session: SessionID, isOffLine: Bool)] = []
+    private var stub = StubTrack()
+    /// It was dropped, and the gap that tells so was not sent yet.
+    var isGapOwed = false
+
+    init(_ acceptance: Acceptance, _ timed: TimedFact, wasOffline: Instant?) {
+        self.acceptance = acceptance
+        events = [timed]
+        syncedAt = timed.at
+        awayBefore = wasOffline
+    }
+
+    /// It can be one of those that a default stub stands for.
+    var takesStandardStub: Bool { reason == nil && !acceptance.hasOwnAlert && acceptance.stub != .notWanted }
+
+    mutating func tell(_ timed: TimedFact, _ presence: PresenceTrack) {
+        events.append(timed)
+        if case .sent(_, let session, let isOffLine) = timed.fact { sends.append((timed.at, session, isOffLine)) }
+    }
+
+    /// The first end counts: a terminal state never changes.
+    mutating func end(_ reason: EndReason, _ timed: TimedFact, _ presence: PresenceTrack) {
+        guard self.reason == nil else { return }
+        self.reason = reason
+        state = reason.state
+        endedAt = timed.at
+        presenceAtEnd = presence
+        isGapOwed = !acceptance.isLiveOnly && (state == .expired || state == .overflowed)
+    }
+
+    /// After the last fact: what the owner says of it decides where the facts are silent.
+    mutating func conclude(_ view: DeviceView, _ presence: PresenceTrack, isKept: Bool) {
+        for timed in events { stub.take(timed.fact, at: timed.at) }
+        if let reason, let endedAt {
+            verdict = endText(reason, endedAt)
+        } else if isKept {
+            state = .kept
+            verdict = keptText(view, presence)
+        } else if acceptance.seq <= view.acknowledged {
+            state = .delivered
+            reason = .acknowledged
+            verdict =
+                "Delivered: the device has acknowledged everything up to seq \(view.acknowledged). When it "
+                + "acknowledged this message is not known, because that fact was lost."
+        } else {
+            verdict =
+                "It has ended, but the facts of its end were lost: it is not kept any more, and the device has not "
+                + "acknowledged it. Its ttl \(acceptance.expiresAt <= view.now ? "has run out" : "has not run out")."
+        }
+    }
+
+    // MARK: - Sentences
+
+    private func endText(_ reason: EndReason, _ at: Instant) -> String {
+        let age = (at - acceptance.acceptedAt).shortText
+        switch reason {
+        case .acknowledged:
+            var text = "Delivered: the device acknowledged it at \(at.utcText), \(age) after its acceptance."
+            if let last = sends.last {
+                text += " It was sent in session \(last.session.text) at \(last.at.utcText), offLine=\(last.isOffLine)."
+                if last.isOffLine, let awayBefore, !acceptance.wasOnline {
+                    text += " Until then it was kept, since the device had been away since \(awayBefore.utcText)."
+                }
+                if sends.count > 1 {
+                    text += " It was sent \(sends.count) times: earlier sessions ended without an ack."
+                }
+            }
+            return text
+        case .ttlRanOut:
+            let life = (acceptance.expiresAt - acceptance.acceptedAt).shortText
+            var text = "Expired: its ttl of \(life) ran out at \(acceptance.expiresAt.utcText); "
+            text += sends.isEmpty ? "it was never sent, and " : "it was sent \(sends.count) times without an ack, and "
+            return text + presenceAtEnd.wasText + "." + stub.sentence(acceptance, hasEnded: true)
+        case .noLiveSession:
+            return "Expired at once: it was live only (ttl 0 or -1), and the device had no live session at "
+                + "\(at.utcText); \(presenceAtEnd.wasText)." + stub.sentence(acceptance, hasEnded: true)
+        case .liveSessionEnded:
+            let sent = sends.isEmpty ? "it could be sent" : "the device acknowledged it"
+            return "Expired: it was live only (ttl 0 or -1), and its session ended before \(sent); it expired at "
+                + "\(at.utcText), \(age) after its acceptance."
+        case .countCap, .byteCap:
+            let cap = reason == .countCap ? "kept messages (messageCap)" : "kept bytes (byteCap)"
+            return
+                "Dropped: newer messages came, the device's cap of \(cap) was reached at \(at.utcText), and this was "
+                + "the oldest unsent; \(presenceAtEnd.wasText)."
+        case .unreadable:
+            return "Failed: the store could not read its content at \(at.utcText); the gateway's log says why."
+        }
+    }
+
+    private func keptText(_ view: DeviceView, _ presence: PresenceTrack) -> String {
+        let expiry =
+            acceptance.isLiveOnly
+            ? " It is live only and ends with the session." : " It expires at \(acceptance.expiresAt.utcText)."
+        switch view.presence {
+        case .attached(let session):
+            if acceptance.seq <= view.sentUpTo, let last = sends.last {
+                return "Kept: it was sent in session \(session.text) at \(last.at.utcText), and the device has not "
+                    + "acknowledged it since. While that session lasts it does not expire."
+            }
+            let silence = presence.acknowledgedAt.map { "since \($0.utcText)" } ?? "in this session"
+            return "Kept: it waits in the window. The device is attached in session \(session.text), and has "
+                + "acknowledged nothing \(silence), or takes what is before it slowly.\(expiry)"
+        case .grace, .offline, .restored:
+            let sent =
+                sends.isEmpty
+                ? ""
+                : " It was sent \(sends.count) times, the last at \(sends[sends.count - 1].at.utcText), without an ack."
+            return "Kept: \(presence.sentence(view))\(sent)" + stub.sentence(acceptance, hasEnded: false) + expiry
+        }
+    }
+}
+
+/// How far the wake-up for one message came.
+struct StubTrack: Sendable {
+    private enum Step: Sendable { case nothing, due, noToken, requested, accepted, refused(String), withdrawn }
+
+    private var step = Step.nothing
+    private var at = Instant.distantPast
+
+    mutating func take(_ fact: Fact, at: Instant) {
+        switch fact {
+        case .accepted(let acceptance):
+            switch acceptance.stub {
+            case .none, .notWanted: return
+            case .due: step = .due
+            case .noToken: step = .noToken
+            }
+        case .stubDue: step = .due
+        case .noToken: step = .noToken
+        case .stubRequested: step = .requested
+        case .stubAnswered(_, _, .accepted): step = .accepted
+        case .stubAnswered(_, _, .refused(let reason)): step = .refused(reason)
+        case .stubWithdrawn: step = .withdrawn
+        case .sent, .ended, .gapSent, .acknowledged, .tokenChanged, .attached, .detached, .takenOver, .wentOffline,
+            .started, .stopped, .factsLost:
+            return
+        }
+        self.at = at
+    }
+
+    /// With a space before it; empty when there is nothing to say.
+    func sentence(_ acceptance: Acceptance, hasEnded: Bool) -> String {
+        if acceptance.stub == .notWanted { return " No stub was wanted: it is live only without an alert of its own." }
+        switch step {
+        case .nothing: return hasEnded ? "" : " No stub is due yet."
+        case .due:
+            return hasEnded
+                ? " A stub was due and had not been asked for."
+                : " A stub is due and waits for its turn (stubCooldownMs)."
+        case .noToken: return " No stub was sent: the device has no push token."
+        case .requested: return " A stub was asked for at \(at.utcText) and is not answered yet."
+        case .accepted: return " The stub was accepted at \(at.utcText)."
+        case .refused(let reason): return " The stub was refused at \(at.utcText): \(reason)."
+        case .withdrawn: return " Its stub was taken back: the device came back first."
+        }
+    }
+}

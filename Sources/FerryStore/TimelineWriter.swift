@@ -1,0 +1,277 @@
+internal import FerryCore
+internal import FerryIO
+internal import FerryStats
+internal import Synchronization
+
+/// The writing end of a timeline log: gathers chunks into blocks, blocks into files, and removes the oldest files for age or
+/// room. What the disk refuses is lost, counted, and told in the log itself as soon as it can be written again.
+struct TimelineWriter {
+    private let folder: TimelineFolder
+    private var current: Current?
+    private var nextNumber: UInt32 = 1
+    private var block: [UInt8] = []
+    private var blockFacts = 0
+    private var blockTime = Instant.distantPast
+    private var unreportedLoss: UInt64 = 0
+    private var isFailing = false
+    private var namesChanged = false
+    /// Something was written and not synced yet.
+    private(set) var isDirty = false
+
+    private struct Current {
+        let number: UInt32
+        let file: any DiskFile
+        var filter: DeviceFilter
+    }
+
+    /// Blocks are written when they have so many bytes.
+    private static let blockBytes = 256 << 10
+
+    init(_ folder: TimelineFolder) { self.folder = folder }
+
+    private var options: TimelineOptions { folder.options }
+
+    // MARK: - Opening
+
+    /// Finds what is there; goes on in the newest file when that has room.
+    mutating func open() {
+        do throws(SystemError) {
+            let names = try folder.disk.list()
+            let numbers = names.compactMap { TimelineFormat.number($0) }.sorted()
+            for name in names where name.hasSuffix(".filter") && name.hasPrefix("facts-") {
+                let log = String(name.dropLast(6)) + "log"
+                if TimelineFormat.number(log).map({ !numbers.contains($0) }) ?? true { try folder.disk.remove(name) }
+            }
+            for number in numbers { try adopt(number, isLast: number == numbers.last) }
+            nextNumber = (numbers.last ?? 0) &+ 1
+            if let first = numbers.first, first > 1 { folder.state.withLock { $0.hasAgedOut = true } }
+        } catch {
+            fail(error)
+        }
+    }
+
+    private mutating func adopt(_ number: UInt32, isLast: Bool) throws(SystemError) {
+        let file = try folder.disk.open(TimelineFormat.name(number))
+        let size = try file.size()
+        let header = try file.read(TimelineFormat.headerBytes, at: 0)
+        guard let firstTime = header.withUnsafeBytes({ TimelineFormat.firstTime($0, number: number) }) else {
+            // The newest may have been begun when the power went; any other is damaged.
+            if !isLast { folder.reportDamage(number) }
+            try folder.disk.remove(TimelineFormat.name(number))
+            namesChanged = true
+            return
+        }
+        var found = TimelineFile(number: number, firstTime: firstTime, bytes: size, isSealed: true)
+        // Also where the sidecar is missing: the first question that needs it makes it.
+        found.filterBytes = DeviceFilter.encodedBytes(fileBytes: options.fileBytes)
+        if isLast {
+            let bytes = try file.read(size, at: 0)
+            var filter = DeviceFilter(fileBytes: options.fileBytes)
+            let walk = bytes.withUnsafeBytes { bytes in
+                TimelineBlock.walk(bytes, file: number) { TimelineFolder.insert($0, into: &filter) }
+            }
+            if walk.damages > 0 { folder.reportDamage(number) }
+            // Behind the last whole block is what a crash cut off.
+            if walk.end < size { try file.resize(to: walk.end) }
+            found.bytes = walk.end
+            found.lastTime = walk.lastTime ?? firstTime
+            found.isSealed = false
+            current = Current(number: number, file: file, filter: filter)
+        }
+        let adopted = found
+        folder.state.withLock { $0.files.append(adopted) }
+    }
+
+    // MARK: - Writing
+
+    /// Takes a chunk of `count` facts.
+    mutating func append(_ chunk: [UInt8], count: Int) {
+        guard chunk.count > FactWriter.headerBytes else { return }
+        if block.isEmpty { block.append(contentsOf: repeatElement(0, count: TimelineBlock.headerBytes)) }
+        withUnsafeBytes(of: UInt32(truncatingIfNeeded: chunk.count).bigEndian) { block.append(contentsOf: $0) }
+        block.append(contentsOf: chunk)
+        blockFacts += count
+        blockTime = max(blockTime, Self.time(of: chunk))
+        if block.count >= min(Self.blockBytes, options.fileBytes / 2) { flush() }
+    }
+
+    /// A fact of the gateway itself.
+    mutating func append(_ fact: Fact, at time: Instant? = nil) {
+        var writer = FactWriter()
+        writer.append(fact, of: FactWriter.gateway, at: time ?? options.clock())
+        append(writer.take(), count: 1)
+    }
+
+    mutating func lose(_ count: UInt64) {
+        unreportedLoss = unreportedLoss &+ count
+        folder.state.withLock { $0.factsLost = $0.factsLost &+ count }
+    }
+
+    /// Writes what was gathered.
+    mutating func flush() {
+        // The loss stands where it was: before what comes after it.
+        if unreportedLoss > 0, !isFailing {
+            let count = unreportedLoss
+            unreportedLoss = 0
+            append(.factsLost(count))
+        }
+        guard !block.isEmpty else { return }
+        let facts = blockFacts
+        do throws(SystemError) {
+            try writeBlock()
+            isFailing = false
+            isDirty = true
+        } catch {
+            lose(UInt64(facts))
+            fail(error)
+        }
+        block.removeAll(keepingCapacity: true)
+        blockFacts = 0
+        enforce()
+    }
+
+    private mutating func writeBlock() throws(SystemError) {
+        var firstTime = blockTime
+        block.withUnsafeBytes { bytes in
+            var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[(TimelineBlock.headerBytes + 4)...]))
+            if let time = reader.uint64() { firstTime = Instant(milliseconds: Int64(bitPattern: time)) }
+        }
+        if let file = newest, file.bytes + block.count > options.fileBytes || isOld(file) { seal() }
+        try makeRoom(for: block.count)
+        if current == nil { try begin(at: firstTime) }
+        guard let writing = current, let file = newest else { return }
+        TimelineBlock.seal(&block, lastTime: blockTime, file: writing.number, offset: file.bytes)
+        try writing.file.write(block, at: file.bytes)
+        let (count, time) = (block.count, blockTime)
+        folder.state.withLock { state in
+            guard let last = state.files.indices.last else { return }
+            state.files[last].bytes += count
+            state.files[last].lastTime = time
+        }
+        block.withUnsafeBytes { bytes in
+            var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[TimelineBlock.headerBytes...]))
+            while let length = reader.uint32(), let chunk = reader.raw(Int(length)) {
+                guard var facts = FactReader(chunk) else { continue }
+                while let entry = facts.next() { current?.filter.insert(entry.device) }
+            }
+        }
+    }
+
+    private var newest: TimelineFile? {
+        current == nil ? nil : folder.state.withLock { $0.files.last }
+    }
+
+    private func isOld(_ file: TimelineFile) -> Bool { options.clock() >= file.firstTime + options.fileAge }
+
+    private mutating func begin(at firstTime: Instant) throws(SystemError) {
+        try spareRoom()
+        let number = nextNumber
+        let file = try folder.disk.create(TimelineFormat.name(number), bytes: 0)
+        namesChanged = true
+        do throws(SystemError) {
+            try file.write(TimelineFormat.header(number, firstTime: firstTime), at: 0)
+        } catch {
+            try? folder.disk.remove(TimelineFormat.name(number))
+            throw error
+        }
+        nextNumber = number &+ 1
+        let filter = DeviceFilter(fileBytes: options.fileBytes)
+        var found = TimelineFile(number: number, firstTime: firstTime, bytes: TimelineFormat.headerBytes)
+        found.filterBytes = DeviceFilter.encodedBytes(fileBytes: options.fileBytes)
+        let begun = found
+        folder.state.withLock { $0.files.append(begun) }
+        current = Current(number: number, file: file, filter: filter)
+    }
+
+    /// No more is written to the newest file; its sidecar is. Without one a question reads the file and makes it.
+    private mutating func seal() {
+        guard let sealed = current else { return }
+        current = nil
+        do throws(SystemError) {
+            try sealed.file.sync()
+            try folder.write(sealed.filter, number: sealed.number)
+            namesChanged = true
+        } catch {
+            fail(error)
+        }
+        folder.state.withLock { state in
+            if let last = state.files.indices.last { state.files[last].isSealed = true }
+        }
+    }
+
+    // MARK: - Age and room
+
+    /// Removes what is too old; and begins another file when the newest has been written to for long.
+    mutating func enforce() {
+        let now = options.clock()
+        if let file = newest, isOld(file) { seal() }
+        while true {
+            let files = folder.state.withLock { $0.files }
+            guard let oldest = files.first else { break }
+            let end = oldest.lastTime ?? (files.count > 1 ? files[1].firstTime : now)
+            guard files.count > 1 || current == nil, end + options.age < now else { break }
+            remove(oldest)
+        }
+        do throws(SystemError) { try makeRoom(for: 0) } catch { fail(error) }
+    }
+
+    private mutating func makeRoom(for bytes: Int) throws(SystemError) {
+        while true {
+            let files = folder.state.withLock { $0.files }
+            let used = files.reduce(0) { $0 + $1.bytes + $1.filterBytes }
+            guard used + bytes > options.bytes, let oldest = files.first, files.count > 1 else { return }
+            remove(oldest)
+        }
+    }
+
+    /// What the journal may need is not taken from it.
+    private mutating func spareRoom() throws(SystemError) {
+        while let free = try folder.disk.freeBytes(), free < options.reservedBytes + options.fileBytes {
+            guard let oldest = folder.state.withLock({ $0.files.first }) else {
+                throw SystemError("leave \(options.reservedBytes) bytes free", ErrorNumber.noSpace)
+            }
+            remove(oldest)
+        }
+    }
+
+    private mutating func remove(_ file: TimelineFile) {
+        folder.state.withLock { state in
+            state.files.removeAll { $0.number == file.number }
+            state.hasAgedOut = true
+        }
+        do throws(SystemError) {
+            try folder.disk.remove(TimelineFormat.name(file.number))
+            try folder.disk.remove(TimelineFormat.filterName(file.number))
+        } catch {
+            fail(error)
+        }
+        namesChanged = true
+    }
+
+    /// Returns when what was written is on the disk, or the disk has refused.
+    mutating func sync() {
+        isDirty = false
+        do throws(SystemError) {
+            try current?.file.sync()
+            if namesChanged { try folder.disk.syncDirectory() }
+            namesChanged = false
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// Told once, until a block is written again.
+    private mutating func fail(_ error: SystemError) {
+        if !isFailing {
+            let failure = StoreFailure(error)
+            options.report(
+                StoreFailure(
+                    failure.kind, "\(failure.description): facts are missing in the timeline, nothing else"))
+        }
+        isFailing = true
+    }
+
+    private static func time(of chunk: [UInt8]) -> Instant {
+        chunk.withUnsafeBytes { FactReader($0)?.at } ?? .distantPast
+    }
+}
