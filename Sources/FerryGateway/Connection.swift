@@ -16,6 +16,8 @@ struct Connection: BitwiseCopyable {
         case device
         /// A backend; its decoder and open answers are beside the slab.
         case http
+        /// A backend's link; its machine is beside the slab.
+        case link
     }
 
     var kind = Kind.free
@@ -40,7 +42,7 @@ struct Connection: BitwiseCopyable {
     /// gateway write.
     var writes: UInt16 = 0
     var writesSince = Instant.distantPast
-    /// Nothing is read for now: its answers wait (backends that pipeline without reading).
+    /// Nothing is read for now: its answers wait (backends that send without reading).
     var isReadPaused = false
     /// The wheel's deadline; it may fire early, never late.
     var armedAt = Instant.distantFuture
