@@ -122,6 +122,26 @@ internal import Testing
         #expect(try await other.take(300).map(\.text) == (0..<300).map { "\($0)" })
     }
 
+    @Test func `what happened to a push is told under its id`() async throws {
+        let world = try await World(shards: 2)
+        let device = try await RawDevice(world)
+        let identity = try await device.register()
+        let link = try await RawLink(world)
+        let id = RawLink.freshID()
+        try await link.push(identity.cid, all: ["one", "two"], ids: [RawLink.freshID(), id])
+        #expect(try await link.answers(upTo: 2).isEmpty)
+        #expect(try await device.take(2).count == 2)
+        #expect(try await device.settled().isEmpty)
+        let told = try await Child.run(
+            [
+                "explain", "--http", "http://\(world.backends)", "--app", TestApp.first.id, "--app-key",
+                TestApp.first.key, "--master-secret", TestApp.first.masterSecret, "--cid", identity.cid.description,
+                "--msgid", id.hex, "--json",
+            ])
+        #expect(told.status == 0)
+        #expect(told.lines.joined().contains(id.hex) && told.lines.joined().contains("accepted"), "\(told)")
+    }
+
     @Test func `an unknown app and a wrong secret are told the same`() async throws {
         let world = try await World(shards: 1)
         for (app, secret) in [("shop", "wrong"), ("nobody", TestApp.first.masterSecret), ("nobody", "")] {
