@@ -1,6 +1,7 @@
 internal import FerryClientCore
 internal import FerryCore
 internal import FerryGateway
+internal import FerryRouting
 internal import FerryStore
 internal import FerryWire
 
