@@ -11,7 +11,7 @@ extension Shard {
             ("unsynced", unsynced.count - unsyncedHead), ("unsyncedBytes", unsyncedBytes), ("loading", loading.count),
             ("reads", reads.count), ("deferredReads", deferredReads.count), ("stubsInFlight", stubsInFlight),
             ("deferred", deferred.count), ("requestWaiters", requestWaiters.count),
-            ("statusQuestions", statusQuestions.count), ("revocations", revocations.count),
+            ("statusQuestions", statusQuestions.count), ("batches", batches.count), ("revocations", revocations.count),
             ("logged", loggedMessages - tally.kept), ("handshakes", handshakes.count),
             ("backends", backends.count), ("requestBytes", requestBytes), ("waitingBytes", waitingBytes),
             ("storeBytes", storeBytes - loggedBytes), ("pendingMessages", pendingMessages),

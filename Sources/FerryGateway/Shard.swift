@@ -61,6 +61,8 @@ struct Shard: ~Copyable {
     var deferredUntil = Instant.distantFuture
     var forgotten: [(cid: CID, seq: Seq)] = []
     var requests: IdempotencyWindow
+    var batches: [APIOrigin: BatchQuestion] = [:]
+    var batchOutcomes: [BatchOutcomes] = []
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
@@ -171,6 +173,7 @@ struct Shard: ~Copyable {
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
+        sendBatchOutcomes()
         answerLinks()
         flushDirty()
         handOverFacts()
@@ -182,7 +185,7 @@ struct Shard: ~Copyable {
     var hasMoreToDo: Bool {
         if let retirement, !retirement.isTold, !retirement.isHeld { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
-            || !linkAnswers.isEmpty || !answeringLinks.isEmpty
+            || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
     }
 
     private func timeout() -> Int32 {
