@@ -108,7 +108,10 @@ extension BenchLoad {
     }
 
     private mutating func closeBatch(_ template: BenchBatchTemplate, _ index: Int) {
-        template.close(&backends[index].batch, into: &backends[index].output)
+        var entries: [UInt8] = []
+        swap(&entries, &backends[index].batch)
+        template.close(&entries, into: &backends[index].output)
+        swap(&entries, &backends[index].batch)
         backends[index].open.append(backends[index].batchDue)
         backends[index].counts.append(backends[index].batched)
         backends[index].batched = 0
