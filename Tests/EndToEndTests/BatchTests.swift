@@ -1,4 +1,6 @@
 private import FerryCore
+private import FerryIO
+private import FerryWire
 private import Foundation
 internal import Testing
 
@@ -35,7 +37,7 @@ internal import Testing
         }
         let away = try await RawDevice(world)
         let awayCID = try await away.register().cid
-        try await away.bye()
+        try await away.sayBye()
         try await backend.waitUntil(awayCID, isOnline: false)
         var entries: [[String: Any]] = []
         for number in 0..<50 {
@@ -54,7 +56,7 @@ internal import Testing
     }
 
     @Test func `a batch that is repeated is answered alike and delivered once`() async throws {
-        let world = try await World()
+        let world = try await World(shards: 2)
         let backend = try await Backend(world)
         let device = try await RawDevice(world)
         let cid = try await device.register().cid
@@ -68,7 +70,7 @@ internal import Testing
     }
 
     @Test func `what is wrong with one push of a batch refuses all, with its place`() async throws {
-        let world = try await World()
+        let world = try await World(shards: 2)
         let backend = try await Backend(world)
         let device = try await RawDevice(world)
         let cid = try await device.register().cid
@@ -94,7 +96,7 @@ internal import Testing
     }
 
     @Test func `a device that does not exist is named, and the others of the batch get theirs`() async throws {
-        let world = try await World()
+        let world = try await World(shards: 2)
         let backend = try await Backend(world)
         let device = try await RawDevice(world)
         let cid = try await device.register().cid
@@ -109,7 +111,7 @@ internal import Testing
     }
 
     @Test func `an asynchronous batch is on disk as well, and its answer has no data`() async throws {
-        let world = try await World()
+        let world = try await World(shards: 2)
         let backend = try await Backend(world)
         let device = try await RawDevice(world)
         let cid = try await device.register().cid
