@@ -72,6 +72,7 @@ extension Shard {
         case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
             fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
+        case .timeline(let query) where isMemoryShort(for: query.weight): fill(origin, .failure(refusal(.memory)))
         case .timeline(let query): if let app { askTimeline(query, app, origin) }
         }
     }

@@ -82,7 +82,7 @@ extension Shard {
         tally.kept * MemoryCost.keptMessage + devices.count * MemoryCost.device
             + connections.count * MemoryCost.connection + requests.count * IdempotencyWindow.bytesPerEntry
             + tokenHolders.count * MemoryCost.tokenHolder + loading.count * MemoryCost.loading + bufferBytes
-            + requestBytes + waitingBytes
+            + requestBytes + answerBytes + waitingBytes
             + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }
 
@@ -117,6 +117,8 @@ enum MemoryCost {
     static let loading = 256
     /// A push beside its payload.
     static let order = 512
+    /// An event of a device's timeline, on its way through the log to the answer.
+    static let timelineEvent = 256
     /// A record on its way to the disk is in the shard's memory and in the store's.
     static let unsyncedFactor = 3
     static let shortStreamMark = 4_096
@@ -125,6 +127,11 @@ enum MemoryCost {
 extension PushOrder {
     /// What it takes of memory while it waits.
     var weight: Int { push.payload.count + (push.alert?.payload.count ?? 0) + MemoryCost.order }
+}
+
+extension TimelineQuery {
+    /// What its answer takes of memory at most.
+    var weight: Int { limit * MemoryCost.timelineEvent }
 }
 
 extension APIError {
