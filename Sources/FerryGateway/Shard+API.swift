@@ -105,7 +105,7 @@ extension Shard {
         let expiresAt = now + Self.tokenLife
         let token = environment.configuration.identity.apiToken(
             app: app, expiresAt: expiresAt, nonce: random.bytes(8))
-        fill(origin, .success(.token(token, expires: expiresAt)))
+        fill(origin, .success(.token(token, expires: onWall(expiresAt))))
     }
 
     private mutating func revoke(_ token: String, _ app: App, _ origin: APIOrigin) {
