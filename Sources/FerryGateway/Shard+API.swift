@@ -120,6 +120,11 @@ extension Shard {
             fill(origin, .success(.revoked))
             return
         }
+        // Every shard and the disk remember it for as long as the token would have lived.
+        if isDiskShort { return fill(origin, .failure(refusal(.disk))) }
+        if isMemoryShort(for: environment.shards * MemoryCost.revokedToken) {
+            return fill(origin, .failure(refusal(.memory)))
+        }
         append(
             .apiTokenRevoked(digest: digest, expiresAt: expiresAt),
             .apiTokenRevoked(digest: digest, expiresAt: expiresAt, origin))

@@ -12,10 +12,10 @@ internal import FerryWire
 /// is shared; other threads talk to it through its mailbox. It is the driver of the pure machines: it reads, tells them what
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
-/// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Output`, `+Handshake`, `+Session` (devices' frames),
-/// `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk),
-/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts` and
-/// `+Timeline` (what happened).
+/// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Output`, `+Handshake`, `+Session`
+/// (devices' frames), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for
+/// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
+/// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
     let environment: ShardEnvironment
@@ -67,6 +67,7 @@ struct Shard: ~Copyable {
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
+    var expiredTokensForgottenAt = Instant.distantPast
     /// Revocations whose answer waits, and how many shards do not know of them yet.
     var revocations: [APIOrigin: Int] = [:]
     /// Who holds the push tokens whose place is here, by digest.
@@ -260,6 +261,7 @@ struct Shard: ~Copyable {
 
     private mutating func advanceTimers() {
         wheel.advance(to: now, fired: &fired)
+        forgetExpiredTokensInTime()
         guard !fired.isEmpty else { return }
         let due = fired
         fired.removeAll(keepingCapacity: true)

@@ -1,6 +1,8 @@
 internal import FerryCore
 internal import FerryGateway
 internal import FerrySession
+internal import FerryStore
+internal import FerryWire
 internal import Testing
 
 /// What backends can make the gateway hold.
@@ -36,6 +38,76 @@ struct BackendLimitTests {
         world.settle()
         #expect(backend.answers() == [.refused(30019), .refused(0)])
         #expect(world.waiting("waitingBytes") == 0)
+        try world.checkEnd(kept: 0)
+    }
+
+    /// The app's tokens, each for a day from now.
+    private func tokens(_ count: UInt8, _ world: RaceWorld) throws -> [String] {
+        let app = try #require(world.configuration.apps[world.app])
+        return (0..<count).map { number in
+            world.configuration.identity.apiToken(
+                app: app, expiresAt: world.clock.now + .seconds(86_400), nonce: [number, 0, 0, 0, 0, 0, 0, 0])
+        }
+    }
+
+    private func revoke(_ tokens: [String], _ backend: RaceBackend, _ world: RaceWorld) -> [RaceBackend.Answer] {
+        var answers: [RaceBackend.Answer] = []
+        for token in tokens {
+            backend.send(request("DELETE", "/v2/\(world.app.text)/auth/\(token)", world))
+            world.settle()
+            answers += backend.answers()
+        }
+        return answers
+    }
+
+    @Test(arguments: [1, 2])
+    func `Revoked tokens count as memory, and are refused while it is short, until those before have expired`(
+        shards: Int
+    ) throws {
+        let limit = 16_384
+        let world = try RaceWorld(shards: shards) { $0.memoryBytes = Cap(limit) }
+        let backend = try RaceBackend(world)
+        let answers = revoke(try tokens(200, world), backend, world)
+        let taken = answers.count { $0 == .refused(0) }
+        #expect(taken > 10 && taken * 192 * shards < limit)
+        #expect(answers == (0..<200).map { .refused($0 < taken ? 0 : 30019) })
+        #expect(world.gateway.snapshot.memoryBytes > limit * 9 / 10)
+        // What was revoked before is revoked still, and to say so again costs nothing.
+        #expect(revoke([try tokens(1, world)[0]], backend, world) == [.refused(0)])
+        backend.hangUp()
+        world.settle()
+        world.pass(86_400_000)
+        world.settle()
+        let later = try RaceBackend(world)
+        #expect(revoke(try tokens(1, world), later, world) == [.refused(0)])
+        try world.checkEnd(kept: 0)
+    }
+
+    @Test func `While the disk is short, nobody registers and no token is revoked, and who is known comes back`() throws
+    {
+        let world = try RaceWorld { $0.diskReserveBytes = 1 << 20 }
+        let device = try RaceDevice(world)
+        let backend = try RaceBackend(world)
+        world.disk.capacity = 1 << 20
+        world.pass(2_000)
+        // Its record is what has the disk looked at.
+        var line = try device.attach()
+        world.settle()
+        let written = world.disk.freeBytes()
+        #expect(revoke(try tokens(1, world), backend, world) == [.refused(30019)])
+        let stranger = try RaceLine(world, device, shard: 0)
+        try stranger.sayHello()
+        stranger.introduce(register: try #require(Bytes32([UInt8](repeating: 99, count: 32))))
+        world.settle()
+        guard case .close(let close)? = stranger.frames().first else { throw RaceFailure("not refused") }
+        #expect(close.code == .storeUnavailable)
+        #expect(world.disk.freeBytes() == written)
+        line = try device.attach()
+        world.disk.capacity = 1 << 30
+        world.pass(2_000)
+        world.settle()
+        #expect(revoke(try tokens(1, world), backend, world) == [.refused(0)])
+        line.send(.bye)
         try world.checkEnd(kept: 0)
     }
 }
