@@ -86,9 +86,9 @@ final class World {
     }
 
     /// Starts on the ports that it had, if it ever had any.
-    func start() async throws {
+    func start(_ options: [String] = []) async throws {
         let child = try Child(
-            arguments + [
+            arguments + options + [
                 "--device-listen", "\(address):\(devices.port)", "--http-listen", "\(address):\(backends.port)",
                 "--backend-listen", "\(address):\(links.port)",
             ], descriptors: descriptorLimit)
