@@ -74,6 +74,7 @@ extension Shard {
         case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
             fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
+        case .timeline(let query) where isMemoryShort(for: query.weight): fill(origin, .failure(refusal(.memory)))
         case .timeline(let query): if let app { askTimeline(query, app, origin) }
         }
     }
@@ -106,7 +107,7 @@ extension Shard {
         let expiresAt = now + Self.tokenLife
         let token = environment.configuration.identity.apiToken(
             app: app, expiresAt: expiresAt, nonce: random.bytes(8))
-        fill(origin, .success(.token(token, expires: expiresAt)))
+        fill(origin, .success(.token(token, expires: onWall(expiresAt))))
     }
 
     private mutating func revoke(_ token: String, _ app: App, _ origin: APIOrigin) {
@@ -120,6 +121,11 @@ extension Shard {
             // On disk already: whoever holds a revoked token must not be able to fill the journal with it.
             fill(origin, .success(.revoked))
             return
+        }
+        // Every shard and the disk remember it for as long as the token would have lived.
+        if isDiskShort { return fill(origin, .failure(refusal(.disk))) }
+        if isMemoryShort(for: environment.shards * MemoryCost.revokedToken) {
+            return fill(origin, .failure(refusal(.memory)))
         }
         append(
             .apiTokenRevoked(digest: digest, expiresAt: expiresAt),

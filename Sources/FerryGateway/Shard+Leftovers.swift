@@ -14,6 +14,7 @@ extension Shard {
             ("statusQuestions", statusQuestions.count), ("batches", batches.count), ("revocations", revocations.count),
             ("logged", loggedMessages - tally.kept), ("handshakes", handshakes.count),
             ("backends", backends.count), ("requestBytes", requestBytes), ("waitingBytes", waitingBytes),
+            ("answerBytes", answerBytes),
             ("storeBytes", storeBytes - loggedBytes), ("pendingMessages", pendingMessages),
             ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),

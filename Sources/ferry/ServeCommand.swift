@@ -81,6 +81,8 @@ enum ServeCommand {
             }
             signal = signals.wait()
         }
+        // First of all: even the next line may have to wait for a disk.
+        StopWatchdog.arm(drainDeadline: settings.configuration.drainDeadline)
         EventLog.write(.info, "stopping", ["signal": signal == SIGTERM ? "TERM" : "INT"])
         gateway.stop()
         EventLog.write(.info, "stopped")
