@@ -9,6 +9,8 @@ struct TimelineWriter {
     private let folder: TimelineFolder
     private var current: Current?
     private var nextNumber: UInt32 = 1
+    /// The folder was listed.
+    private var knowsNames = false
     private var block: [UInt8] = []
     private var blockFacts = 0
     private var blockTime = Instant.distantPast
@@ -33,20 +35,61 @@ struct TimelineWriter {
 
     // MARK: - Opening
 
-    /// Finds what is there; goes on in the newest file when that has room.
+    /// Finds what is there; goes on in the newest file when that has room. What cannot be read is left as it is.
     mutating func open() {
+        var failures: [SystemError] = []
         do throws(SystemError) {
-            let names = try folder.disk.list()
-            let numbers = names.compactMap { TimelineFormat.number($0) }.sorted()
-            for name in names where name.hasSuffix(".filter") && name.hasPrefix("facts-") {
-                let log = String(name.dropLast(6)) + "log"
-                if TimelineFormat.number(log).map({ !numbers.contains($0) }) ?? true { try folder.disk.remove(name) }
+            let numbers = try learnNames()
+            for number in numbers {
+                do throws(SystemError) {
+                    try adopt(number, isLast: number == numbers.last)
+                } catch {
+                    failures.append(error)
+                }
             }
-            for number in numbers { try adopt(number, isLast: number == numbers.last) }
-            nextNumber = (numbers.last ?? 0) &+ 1
-            if let first = numbers.first, first > 1 { folder.state.withLock { $0.hasAgedOut = true } }
         } catch {
-            fail(error)
+            return fail(error)
+        }
+        guard let first = failures.first else { return }
+        folder.state.withLock { $0.isPartial = true }
+        let failure = StoreFailure(first)
+        let others = failures.count > 1 ? ", and those of \(failures.count - 1) other files," : ""
+        options.report(
+            StoreFailure(
+                failure.kind,
+                "\(failure.description): its facts\(others) are left out of what the timeline tells, nothing else"))
+    }
+
+    /// The files' numbers, rising. The next one is behind them all, whatever can be read of them: nothing is written over.
+    private mutating func learnNames() throws(SystemError) -> [UInt32] {
+        let names = try folder.disk.list()
+        let numbers = names.compactMap { TimelineFormat.number($0) }.sorted()
+        for name in names where name.hasSuffix(".filter") && name.hasPrefix("facts-") {
+            let log = String(name.dropLast(6)) + "log"
+            if TimelineFormat.number(log).map({ !numbers.contains($0) }) ?? true { try? folder.disk.remove(name) }
+        }
+        if let last = numbers.last { nextNumber = last == .max ? .max : last + 1 }
+        if let first = numbers.first, first > 1 { folder.state.withLock { $0.hasAgedOut = true } }
+        knowsNames = true
+        return numbers
+    }
+
+    /// A number that no file bears.
+    private mutating func freeNumber() throws(SystemError) -> UInt32 {
+        if !knowsNames, try !learnNames().isEmpty { folder.state.withLock { $0.isPartial = true } }
+        while isTaken(nextNumber) {
+            guard nextNumber < .max else { throw SystemError("name another file", ErrorNumber.noSpace) }
+            nextNumber += 1
+        }
+        return nextNumber
+    }
+
+    private func isTaken(_ number: UInt32) -> Bool {
+        do throws(SystemError) {
+            _ = try folder.disk.open(TimelineFormat.name(number))
+            return true
+        } catch {
+            return error.code != ErrorNumber.noSuchFile
         }
     }
 
@@ -56,7 +99,10 @@ struct TimelineWriter {
         let header = try file.read(TimelineFormat.headerBytes, at: 0)
         guard let firstTime = header.withUnsafeBytes({ TimelineFormat.firstTime($0, number: number) }) else {
             // The newest may have been begun when the power went; any other is damaged.
-            if !isLast { folder.reportDamage(number) }
+            if !isLast {
+                folder.reportDamage(number)
+                folder.state.withLock { $0.hasAgedOut = true }
+            }
             try folder.disk.remove(TimelineFormat.name(number))
             namesChanged = true
             return
@@ -165,7 +211,7 @@ struct TimelineWriter {
 
     private mutating func begin(at firstTime: Instant) throws(SystemError) {
         try spareRoom()
-        let number = nextNumber
+        let number = try freeNumber()
         let file = try folder.disk.create(TimelineFormat.name(number), bytes: 0)
         namesChanged = true
         do throws(SystemError) {
@@ -174,7 +220,7 @@ struct TimelineWriter {
             try? folder.disk.remove(TimelineFormat.name(number))
             throw error
         }
-        nextNumber = number &+ 1
+        nextNumber = number == .max ? .max : number + 1
         let filter = DeviceFilter(fileBytes: options.fileBytes)
         var found = TimelineFile(number: number, firstTime: firstTime, bytes: TimelineFormat.headerBytes)
         found.filterBytes = DeviceFilter.encodedBytes(fileBytes: options.fileBytes)
