@@ -9,6 +9,8 @@ struct TimelineWriter {
     private let folder: TimelineFolder
     private var current: Current?
     private var nextNumber: UInt32 = 1
+    private var nextLook = Instant.distantPast
+    private static let lookInterval = Duration.milliseconds(250)
     /// The folder was listed.
     private var knowsNames = false
     private var block: [UInt8] = []
@@ -183,6 +185,7 @@ struct TimelineWriter {
             if let time = reader.uint64() { firstTime = Instant(milliseconds: Int64(bitPattern: time)) }
         }
         if let file = newest, file.bytes + block.count > options.fileBytes || isOld(file) { seal() }
+        try giveWay()
         try makeRoom(for: block.count)
         if current == nil { try begin(at: firstTime) }
         guard let writing = current, let file = newest else { return }
@@ -210,7 +213,7 @@ struct TimelineWriter {
     private func isOld(_ file: TimelineFile) -> Bool { options.clock() >= file.firstTime + options.fileAge }
 
     private mutating func begin(at firstTime: Instant) throws(SystemError) {
-        try spareRoom()
+        try spareRoom(for: options.fileBytes)
         let number = try freeNumber()
         let file = try folder.disk.create(TimelineFormat.name(number), bytes: 0)
         namesChanged = true
@@ -270,17 +273,34 @@ struct TimelineWriter {
         }
     }
 
-    /// What the journal may need is not taken from it.
-    private mutating func spareRoom() throws(SystemError) {
-        while let free = try folder.disk.freeBytes(), free < options.reservedBytes + options.fileBytes {
+    /// What the journal may need is not taken from it, and is given back when others take it. The disk is asked now and
+    /// then only: it may say late that a file's room is free, and each time would cost another file.
+    private mutating func giveWay() throws(SystemError) {
+        let now = options.clock()
+        guard options.reservedBytes > 0, now >= nextLook || now + Self.lookInterval < nextLook else { return }
+        nextLook = now + Self.lookInterval
+        try spareRoom(for: 0)
+    }
+
+    /// While nothing is noted, too.
+    mutating func watchRoom() { try? giveWay() }
+
+    var needsWatch: Bool { options.reservedBytes > 0 && folder.state.withLock { !$0.files.isEmpty } }
+
+    private mutating func spareRoom(for bytes: Int) throws(SystemError) {
+        guard options.reservedBytes > 0, let free = try folder.disk.freeBytes() else { return }
+        var missing = options.reservedBytes + bytes - free
+        while missing > 0 {
             guard let oldest = folder.state.withLock({ $0.files.first }) else {
                 throw SystemError("leave \(options.reservedBytes) bytes free", ErrorNumber.noSpace)
             }
             remove(oldest)
+            missing -= oldest.bytes + oldest.filterBytes
         }
     }
 
     private mutating func remove(_ file: TimelineFile) {
+        if current?.number == file.number { current = nil }
         folder.state.withLock { state in
             state.files.removeAll { $0.number == file.number }
             state.hasAgedOut = true

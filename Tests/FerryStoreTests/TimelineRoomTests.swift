@@ -8,6 +8,60 @@ internal import Testing
 struct TimelineRoomTests {
     private let device = TimelineFixture.device(1)
 
+    private static let reserve = 1 << 20
+
+    /// A log of some files on a disk that has the reserve left and not much more.
+    private func filled(_ backing: TimelineBacking) async throws -> TimelineFixture {
+        let log = TimelineFixture(backing)
+        log.options.reservedBytes = Self.reserve
+        log.disk.capacity = 4 << 20
+        try log.open()
+        log.note([.wentOffline], of: device)
+        log.fill(1_300)
+        _ = try await log.ask(device)
+        #expect(try log.logs().count >= 3)
+        return log
+    }
+
+    /// Others take so much that the reserve is not there any more.
+    private func squeeze(_ log: TimelineFixture, missing: Int) throws {
+        log.disk.capacity = try log.bytes() + Self.reserve - missing
+        log.clock.advance(.seconds(1))
+    }
+
+    @Test func `Old facts go as soon as others take the disk's reserve, not with the next file`() async throws {
+        let log = try await filled(.steppedMemory)
+        let count = try log.logs().count
+        try squeeze(log, missing: 1_000)
+        log.note([.wentOffline], of: device)
+        #expect(try log.logs().count == count - 1)
+        #expect(try #require(log.disk.freeBytes()) >= Self.reserve)
+        let coverage = try await log.ask(device).coverage
+        #expect(coverage.hasAgedOut && coverage.factsLost == 0)
+        #expect(log.reports.all.isEmpty)
+    }
+
+    @Test func `The file that is written goes too when nothing else is left to give`() async throws {
+        let log = try await filled(.steppedMemory)
+        try squeeze(log, missing: 1 << 20)
+        log.note([.wentOffline], of: device)
+        #expect(try log.logs().isEmpty)
+        #expect(try await log.ask(device).coverage.factsLost == 1)
+        #expect(log.reports.all.map(\.kind) == [.full])
+        log.disk.capacity = 4 << 20
+        log.clock.advance(.seconds(1))
+        log.note([.noToken(upTo: Seq(1))], of: device)
+        #expect(try await log.facts(of: device) == [.noToken(upTo: Seq(1))])
+    }
+
+    @Test func `A log to which nothing is noted gives way as well`() async throws {
+        let log = try await filled(.threadsMemory)
+        try squeeze(log, missing: 1 << 20)
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try !log.logs().isEmpty, ContinuousClock.now < deadline { await Task.yield() }
+        #expect(try log.logs().isEmpty)
+    }
+
     @Test(arguments: [TimelineBacking.steppedMemory, .steppedFiles])
     func `A file that cannot be read costs its facts, and nothing is written over`(
         backing: TimelineBacking
