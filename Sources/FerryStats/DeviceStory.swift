@@ -74,7 +74,10 @@ package struct DeviceStory: Sendable {
             }
             messages.append(MessageStory(acceptance, timed, wasOffline: presence.awaySince))
             if messages[messages.count - 1].isStubOpen { stubsOpen.append(messages.count - 1) }
-        case .sent(let seq, _, _): if let index = index(of: seq) { messages[index].tell(timed) }
+        case .sent(let seq, _, _):
+            guard let index = index(of: seq) else { return }
+            messages[index].tell(timed)
+            if messages[index].reason == nil { firstOpen = min(firstOpen, index) }
         case .ended(let seq, let reason):
             if let index = index(of: seq) {
                 messages[index].tell(timed)

@@ -68,7 +68,11 @@ package struct FactSelection: Sendable {
         case .accepted(let other):
             isPast = other.seq <= seq
             return false
-        case .sent(let other, _, _): return other == seq
+        case .sent(let other, _, _):
+            guard other == seq else { return false }
+            // It had not ended after all: the gateway went down before that was on disk.
+            if end != .acknowledged { end = nil }
+            return true
         case .ended(let other, let reason):
             guard other == seq else { return false }
             end = end ?? reason

@@ -40,7 +40,17 @@ package struct MessageStory: Sendable {
 
     mutating func tell(_ timed: TimedFact) {
         events.append(timed)
-        if case .sent(_, let session, let isOffLine) = timed.fact { sends.append((timed.at, session, isOffLine)) }
+        guard case .sent(_, let session, let isOffLine) = timed.fact else { return }
+        sends.append((timed.at, session, isOffLine))
+        if reason != nil, reason != .acknowledged { reopen() }
+    }
+
+    /// It is there after all: the gateway went down before its end was on disk.
+    private mutating func reopen() {
+        reason = nil
+        state = nil
+        endedAt = nil
+        isGapOwed = false
     }
 
     /// The first end counts: a terminal state never changes.
@@ -55,6 +65,7 @@ package struct MessageStory: Sendable {
 
     /// After the last fact: what the owner says of it decides where the facts are silent.
     mutating func conclude(_ view: DeviceView, _ presence: PresenceTrack, isKept: Bool) {
+        if isKept, reason != .acknowledged { reopen() }
         if let reason, let endedAt {
             verdict = endText(reason, endedAt)
         } else if isKept {

@@ -20,11 +20,13 @@ struct LongStoryTests {
         return facts
     }
 
-    private static func story(_ facts: [TimedFact], of seq: UInt64, limit: Int = 500) -> DeviceStory {
+    private static func story(
+        _ facts: [TimedFact], of seq: UInt64, limit: Int = 500, isKept: Bool = false
+    ) -> DeviceStory {
         let target = TimelineTarget.message(Sample.messageID(seq))
         return DeviceStory(
             facts: FactSelection.select(facts, target: target), view: Sample.view(), coverage: covered, target: target,
-            limit: limit, isKept: { _ in true })
+            limit: limit, isKept: { _ in isKept })
     }
 
     private static func object(_ json: [UInt8]) throws -> [String: Any] {
@@ -36,7 +38,9 @@ struct LongStoryTests {
         facts[5] = TimedFact(at(22), .stubAnswered(.standard, upTo: Seq(2), .refused("BadDeviceToken")))
         let all = DeviceStory(
             facts: facts, view: Sample.view(), coverage: Self.covered, target: nil, isKept: { _ in true })
-        for message in all.messages + Self.story(facts, of: 1).messages + Self.story(facts, of: 2).messages {
+        for message in all.messages + Self.story(facts, of: 1, isKept: true).messages
+            + Self.story(facts, of: 2, isKept: true).messages
+        {
             #expect(message.events.count == 3)
             let isFirst = message.acceptance.seq == Seq(1)
             #expect(message.verdict.contains("The stub was accepted at \(at(12).utcText)") == isFirst)
@@ -51,7 +55,7 @@ struct LongStoryTests {
             TimedFact(at(2), .started), TimedFact(at(3), request),
             TimedFact(at(4), .stubAnswered(.standard, upTo: Seq(1), .accepted)), TimedFact(at(5), request),
         ]
-        let message = try #require(Self.story(facts, of: 1).messages.first)
+        let message = try #require(Self.story(facts, of: 1, isKept: true).messages.first)
         #expect(message.events.map(\.at) == [0, 1, 3, 4].map { at($0) })
         #expect(message.verdict.contains("accepted at \(at(4).utcText)"))
     }

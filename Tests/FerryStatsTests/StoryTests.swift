@@ -124,6 +124,18 @@ struct StoryTests {
             view: Sample.view(acknowledged: 2), state: nil, reason: nil,
             words: ["facts of its end were lost", "has run out"]),
         Row(
+            name: "an end that a crash undid",
+            facts: facts(
+                (1, .accepted(away)), (9, .ended(Seq(7), .countCap)), (10, .started),
+                (11, .attached(Sample.attachment())), (12, .sent(Seq(7), Sample.session, isOffLine: true)),
+                (13, .acknowledged(upTo: Seq(7)))),
+            view: Sample.view(acknowledged: 7), state: .delivered, reason: .acknowledged,
+            words: ["Delivered", "offLine=true"]),
+        Row(
+            name: "an end that a crash undid, still kept",
+            facts: facts((1, .accepted(away)), (9, .ended(Seq(7), .countCap)), (10, .started)),
+            view: Sample.view(kept: 1), isKept: true, state: .kept, reason: nil, words: ["Kept"]),
+        Row(
             name: "an end is final",
             facts: facts((1, .accepted(away)), (9, .ended(Seq(7), .ttlRanOut)), (12, .acknowledged(upTo: Seq(9)))),
             view: Sample.view(acknowledged: 9), state: .expired, reason: .ttlRanOut, words: ["Expired"]),
