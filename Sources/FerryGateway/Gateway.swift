@@ -194,7 +194,8 @@ package final class Gateway: Sendable {
         switch configuration.store {
         case .embedded(let folder):
             options.bytes = bytes
-            options.reservedBytes = 4 * configuration.segmentBytes
+            // Two segments above where pushes are refused: the log has given way before that.
+            options.reservedBytes = configuration.usedDiskReserve + 2 * configuration.segmentBytes
             return try EmbeddedTimeline(options, disk: FileDisk(folder: folder + "/timeline"))
         case .memory:
             options.bytes = min(bytes, memoryTimelineBytes)

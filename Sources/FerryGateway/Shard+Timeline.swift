@@ -39,26 +39,29 @@ extension Shard {
         guard let timeline = environment.timeline else {
             var coverage = TimelineCoverage()
             coverage.isOff = true
-            return tell(order, view, machine, .answered([], coverage))
+            return answer(order, Self.story(order, view, machine, .answered([], coverage)))
         }
         handOverFacts()
         let question = TimelineQuestion(
             device: order.query.cid, target: order.query.target.map(TimelineTarget.init), limit: order.query.limit)
         let mailbox = mailbox
-        timeline.ask(question) { outcome in mailbox.post(.timelineRead(order, view, machine, outcome)) }
+        // The story is made on the log's thread: a long one must not hold up this shard's devices.
+        timeline.ask(question) { outcome in
+            mailbox.post(.timelineRead(order, Self.story(order, view, machine, outcome)))
+        }
     }
 
     /// The log has answered. The device is told of as it was when the log was asked, so that both are of one moment.
-    mutating func tell(
+    private static func story(
         _ order: TimelineOrder, _ view: DeviceView, _ machine: DeviceStateMachine, _ outcome: TimelineOutcome
-    ) {
+    ) -> Result<[UInt8], APIError> {
         switch outcome {
-        case .busy: answer(order, .failure(.busy(retryAfterSeconds: 1)))
+        case .busy: return .failure(.busy(retryAfterSeconds: 1))
         case .answered(let facts, let coverage):
             let story = DeviceStory(
                 facts: facts, view: view, coverage: coverage, target: order.query.target.map(TimelineTarget.init),
-                isKept: { machine.isKept($0) })
-            answer(order, .success(story.json(cid: order.query.cid)))
+                limit: order.query.limit, isKept: { machine.isKept($0) })
+            return .success(story.json(cid: order.query.cid))
         }
     }
 

@@ -235,7 +235,7 @@ struct Shard: ~Copyable {
         case .reply(let reply): deliver(reply)
         case .linkAnswers(let answers): take(answers)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
-        case .timelineRead(let order, let view, let machine, let outcome): tell(order, view, machine, outcome)
+        case .timelineRead(let order, let result): answer(order, result)
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             post(.reply(.revoked(origin)), to: origin.shard)

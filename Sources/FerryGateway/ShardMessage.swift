@@ -29,7 +29,7 @@ enum ShardMessage: Sendable {
     /// Another device has claimed the token: to the owner of the one that had it, `holder`.
     case tokenLost(TokenClaim, holder: CID)
     /// The log has answered for a device of this shard, which was so when it was asked.
-    case timelineRead(TimelineOrder, DeviceView, DeviceStateMachine, TimelineOutcome)
+    case timelineRead(TimelineOrder, Result<[UInt8], APIError>)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain

@@ -10,6 +10,8 @@ enum BackendCall {
     case status([Int])
     /// The end of an API token, by its index.
     case revoke(Int)
+    /// What happened to a device's messages, or to the one of this post; so many events at most.
+    case timeline(device: Int, post: Int?, limit: Int)
 }
 
 /// A call whose answer has not come.
@@ -33,6 +35,10 @@ extension BackendCall {
                 token)
         case .revoke(let index):
             Self.bytes("DELETE /v2/\(world.app.text)/auth/\(world.ledger.apiTokens[index].text)", token)
+        case .timeline(let device, let post, let limit):
+            Self.bytes(
+                "GET /v1/\(world.app.text)/devices/\(world.cidText(device))/timeline?limit=\(limit)"
+                    + (post.flatMap { world.ledger.posts[$0].taskID }.map { "&taskid=\($0)" } ?? ""), token)
         }
     }
 

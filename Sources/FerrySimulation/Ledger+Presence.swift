@@ -105,6 +105,7 @@ extension Ledger {
                 devices[device].acknowledging = ([], 0)
             } else if !facts.acknowledging.numbers.isEmpty, oldestStep > facts.acknowledging.step {
                 delivered.formUnion(facts.acknowledging.numbers)
+                everDelivered.formUnion(facts.acknowledging.numbers)
                 devices[device].acknowledging = ([], 0)
             }
             let isAlone = facts.openLinks == 0 && oldest >= facts.alone + lostFor

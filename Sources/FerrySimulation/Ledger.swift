@@ -16,6 +16,8 @@ final class Ledger {
     var ownInFlight: Set<Int> = []
     /// Posts that the device acknowledged in this life, within the session that sent them.
     var delivered: Set<Int> = []
+    /// The same in any life.
+    var everDelivered: Set<Int> = []
     /// Counts the lives of the gateway.
     var life = 0
     /// When each shard last had a turn: step and time.
@@ -29,6 +31,8 @@ final class Ledger {
     private var journalledTime = Instant.distantPast
     var tokens: [Int: TokenFacts] = [:]
     var apiTokens: [APITokenFacts] = []
+    /// What was told of posts.
+    var stories: [Int: StoryAnswer.Message] = [:]
     /// What a start would find of a device if the power went now.
     var recovered: (CID) -> (acknowledged: Seq, dropped: Int)? = { _ in nil }
     /// Looks at the disk are dear.

@@ -204,6 +204,8 @@ final class ScriptedBackend {
         case .revoke(let token):
             guard Post.contains(#""code":0"#, in: answer) else { throw wrong("API", "the end of a token") }
             world.ledger.apiTokens[token].hasEnded = true
+        case .timeline(let device, let post, _):
+            try world.ledger.told(StoryAnswer(answer), of: device, post: post)
         }
     }
 

@@ -23,8 +23,9 @@ extension World {
             wake = SlowWake()
             waitingStubs = []
             ledger.gatewayStarted(shards: configuration.shards)
+            let timeline = SteppedTimeline(TimelineOptions(clock: { clock.now }), disk: timelineDisk)
             let gateway = try SteppedGateway(
-                configuration, store: store, wake: wake, seed: dice.next(), clock: { clock.now },
+                configuration, store: store, wake: wake, timeline: timeline, seed: dice.next(), clock: { clock.now },
                 raise: { clock.raise(to: $0) })
             check { () throws(Violation) in try ledger.checkTime() }
             self.store = store

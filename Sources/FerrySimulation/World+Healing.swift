@@ -50,7 +50,25 @@ extension World {
         guard violation == nil else { return }
         check { () throws(Violation) in try ledger.checkEnd() }
         guard violation == nil else { return }
+        try askForStories()
+        guard violation == nil else { return }
         try leave()
+    }
+
+    /// What became of every message; of some it is asked for alone too, with room for its beginning and its end only.
+    private func askForStories() throws {
+        guard let backend = backends.first else { return }
+        for device in ledger.devices.indices {
+            backend.call(.timeline(device: device, post: nil, limit: 5_000))
+            let own = ledger.posts.filter { $0.device == device && $0.taskID != nil }
+            for post in own.prefix(2) + own.dropFirst(2).suffix(2) {
+                backend.call(.timeline(device: device, post: post.number, limit: 2))
+            }
+        }
+        for _ in 0..<100 where violation == nil && !backend.hasAllAnswers { try round(advance: 10) }
+        if violation == nil, !backend.hasAllAnswers {
+            report(Violation(promise: "P6", what: "questions for what became of messages are not answered"))
+        }
     }
 
     /// One turn of everything.

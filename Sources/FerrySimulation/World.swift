@@ -30,6 +30,8 @@ final class World {
     var disk: MemoryDisk
     var tables = MemoryTables()
     var store: SteppedStore?
+    /// Here the timeline loses nothing that was written: only so its answers are certain.
+    let timelineDisk = MemoryDisk(folder: "timeline", remembersSyncs: false)
     var gateway: SteppedGateway?
     var wake = SlowWake()
     var waitingStubs: [(request: SlowWake.Request, device: Int)] = []

@@ -11,10 +11,13 @@ package struct DeviceStory: Sendable {
     package private(set) var events: [TimedFact] = []
     /// Since when the device is as `view` says, as far as that is known.
     package private(set) var presence = PresenceTrack()
+    /// Events were left out to keep to the limit.
+    package private(set) var isThinned = false
 
     /// `facts` are in order of time. `isKept` is asked of the owner at the same moment as `view`.
+    /// - Parameter limit: with a target, of the events that are told; the verdict is of all facts.
     package init(
-        facts: [TimedFact], view: DeviceView, coverage: TimelineCoverage, target: TimelineTarget?,
+        facts: [TimedFact], view: DeviceView, coverage: TimelineCoverage, target: TimelineTarget?, limit: Int = .max,
         isKept: (Seq) -> Bool
     ) {
         self.view = view
@@ -34,6 +37,17 @@ package struct DeviceStory: Sendable {
             let kept = isKept(messages[index].acceptance.seq)
             messages[index].conclude(view, presence, isKept: kept)
         }
+        if target != nil { thin(to: limit) }
+    }
+
+    /// A message's beginning and end say the most, and its own events more than the device's meanwhile.
+    private mutating func thin(to limit: Int) {
+        var room = max(1, limit)
+        for index in messages.indices.reversed() {
+            isThinned = messages[index].events.thin(to: room) || isThinned
+            room -= messages[index].events.count
+        }
+        isThinned = events.thin(to: room) || isThinned
     }
 
     /// The last start that followed no orderly stop: facts of the moment before may be missing.
@@ -44,6 +58,9 @@ package struct DeviceStory: Sendable {
     private var firstOpen = 0
     /// `seq` rises from here on. It begins anew only where an operator has accepted the loss of a part of the store.
     private var lineStart = 0
+    /// Messages that a fact of a wake-up can still be about, rising. Each takes a few such facts at most, so that the
+    /// story stays about as long as the facts that it is made of.
+    private var stubsOpen: [Int] = []
 
     private mutating func take(_ timed: TimedFact) {
         let fact = timed.fact
@@ -53,12 +70,19 @@ package struct DeviceStory: Sendable {
             if let last = messages.last, acceptance.seq <= last.acceptance.seq {
                 lineStart = messages.count
                 firstOpen = messages.count
+                stubsOpen = []
             }
             messages.append(MessageStory(acceptance, timed, wasOffline: presence.awaySince))
-        case .sent(let seq, _, _), .stubWithdrawn(let seq): tell(timed, seq, presence)
+            if messages[messages.count - 1].isStubOpen { stubsOpen.append(messages.count - 1) }
+        case .sent(let seq, _, _):
+            guard let index = index(of: seq) else { return }
+            messages[index].tell(timed)
+            if messages[index].reason == nil { firstOpen = min(firstOpen, index) }
         case .ended(let seq, let reason):
-            tell(timed, seq, presence)
-            if let index = index(of: seq) { messages[index].end(reason, timed, presence) }
+            if let index = index(of: seq) {
+                messages[index].tell(timed)
+                messages[index].end(reason, timed, presence)
+            }
         case .acknowledged(let upTo):
             var index = firstOpen
             while index < messages.count, messages[index].acceptance.seq <= upTo {
@@ -72,12 +96,10 @@ package struct DeviceStory: Sendable {
             if target == nil { events.append(timed) }
         case .stubDue(let upTo), .noToken(let upTo), .stubRequested(.standard, let upTo),
             .stubAnswered(.standard, let upTo, _):
-            for index in firstOpen..<max(firstOpen, messages.count)
-            where messages[index].acceptance.seq <= upTo && messages[index].takesStandardStub {
-                messages[index].events.append(timed)
-            }
+            tellStubs(timed, upTo)
             if target == nil { events.append(timed) }
-        case .stubRequested(.own, let upTo), .stubAnswered(.own, let upTo, _): tell(timed, upTo, presence)
+        case .stubRequested(.own, let seq), .stubAnswered(.own, let seq, _), .stubWithdrawn(let seq):
+            if let index = index(of: seq) { messages[index].takeStub(timed) }
         case .gapSent(let gap):
             for index in messages.indices.reversed().prefix(1_000)
             where messages[index].isGapOwed && messages[index].acceptance.seq <= gap.upTo {
@@ -88,6 +110,7 @@ package struct DeviceStory: Sendable {
         case .started:
             if !hasStopped { crashSeenAt = timed.at }
             hasStopped = false
+            tellStubs(timed, Seq(.max))
             events.append(timed)
         case .stopped:
             hasStopped = true
@@ -96,8 +119,9 @@ package struct DeviceStory: Sendable {
         }
     }
 
-    private mutating func tell(_ timed: TimedFact, _ seq: Seq, _ presence: PresenceTrack) {
-        if let index = index(of: seq) { messages[index].tell(timed, presence) }
+    private mutating func tellStubs(_ timed: TimedFact, _ upTo: Seq) {
+        for index in stubsOpen where messages[index].acceptance.seq <= upTo { messages[index].takeStub(timed) }
+        stubsOpen.removeAll { !messages[$0].isStubOpen }
     }
 
     private func index(of seq: Seq) -> Int? {
@@ -138,10 +162,13 @@ package struct DeviceStory: Sendable {
             return "The timeline log is switched off (timelineBytes), so nothing is known of this \(name). "
                 + presence.sentence(view)
         }
+        let never = "was never accepted for this device"
         let age =
             coverage.hasAgedOut
-            ? "Either it was never accepted for this device, or it has aged out"
-            : "It was never accepted for this device, as far as the log tells"
+            ? "Either it \(never), or it has aged out"
+            : coverage.isPartial
+                ? "Either it \(never), or the part of the log that cannot be read tells of it"
+                : "It \(never), as far as the log tells"
         let crash =
             crashSeenAt.map {
                 " Facts of the last moment before a crash may be missing, and the gateway was started at \($0.utcText) without "
@@ -154,6 +181,16 @@ package struct DeviceStory: Sendable {
         if coverage.isOff { return " The timeline log is switched off." }
         var text = coverage.from.map { " The log reaches back to \($0.utcText)." } ?? " The log is empty."
         if coverage.factsLost > 0 { text += " \(coverage.factsLost) facts were lost to a full or slow disk." }
+        if coverage.isPartial { text += " A part of it could not be read." }
         return text
+    }
+}
+
+extension [TimedFact] {
+    /// Takes from the middle what is above `limit`; whether anything was.
+    fileprivate mutating func thin(to limit: Int) -> Bool {
+        guard count > limit else { return false }
+        removeSubrange((limit / 2)..<(count - (limit - limit / 2)))
+        return true
     }
 }

@@ -18,23 +18,39 @@ package struct MessageStory: Sendable {
     private var endedAt: Instant?
     private var presenceAtEnd = PresenceTrack()
     private var sends: [(at: Instant, session: SessionID, isOffLine: Bool)] = []
-    private var stub = StubTrack()
+    private var stub: StubTrack
     /// It was dropped, and the gap that tells so was not sent yet.
     var isGapOwed = false
 
     init(_ acceptance: Acceptance, _ timed: TimedFact, wasOffline: Instant?) {
         self.acceptance = acceptance
         events = [timed]
+        stub = StubTrack(acceptance, at: timed.at)
         syncedAt = timed.at
         awayBefore = wasOffline
     }
 
-    /// It can be one of those that a default stub stands for.
-    var takesStandardStub: Bool { reason == nil && !acceptance.hasOwnAlert && acceptance.stub != .notWanted }
+    /// A fact of a wake-up can still be about it.
+    var isStubOpen: Bool { stub.isOpen(hasEnded: reason != nil) && (reason == nil || !acceptance.hasOwnAlert) }
 
-    mutating func tell(_ timed: TimedFact, _ presence: PresenceTrack) {
+    /// Takes a fact of a wake-up, or of the gateway's start, if it is about this message.
+    mutating func takeStub(_ timed: TimedFact) {
+        if stub.take(timed.fact, at: timed.at, hasEnded: reason != nil) { events.append(timed) }
+    }
+
+    mutating func tell(_ timed: TimedFact) {
         events.append(timed)
-        if case .sent(_, let session, let isOffLine) = timed.fact { sends.append((timed.at, session, isOffLine)) }
+        guard case .sent(_, let session, let isOffLine) = timed.fact else { return }
+        sends.append((timed.at, session, isOffLine))
+        if reason != nil, reason != .acknowledged { reopen() }
+    }
+
+    /// It is there after all: the gateway went down before its end was on disk.
+    private mutating func reopen() {
+        reason = nil
+        state = nil
+        endedAt = nil
+        isGapOwed = false
     }
 
     /// The first end counts: a terminal state never changes.
@@ -49,7 +65,7 @@ package struct MessageStory: Sendable {
 
     /// After the last fact: what the owner says of it decides where the facts are silent.
     mutating func conclude(_ view: DeviceView, _ presence: PresenceTrack, isKept: Bool) {
-        for timed in events { stub.take(timed.fact, at: timed.at) }
+        if isKept, reason != .acknowledged { reopen() }
         if let reason, let endedAt {
             verdict = endText(reason, endedAt)
         } else if isKept {
@@ -89,10 +105,10 @@ package struct MessageStory: Sendable {
             let life = (acceptance.expiresAt - acceptance.acceptedAt).shortText
             var text = "Expired: its ttl of \(life) ran out at \(acceptance.expiresAt.utcText); "
             text += sends.isEmpty ? "it was never sent, and " : "it was sent \(sends.count) times without an ack, and "
-            return text + presenceAtEnd.wasText + "." + stub.sentence(acceptance, hasEnded: true)
+            return text + presenceAtEnd.wasText + "." + stub.sentence(hasEnded: true)
         case .noLiveSession:
             return "Expired at once: it was live only (ttl 0 or -1), and the device had no live session at "
-                + "\(at.utcText); \(presenceAtEnd.wasText)." + stub.sentence(acceptance, hasEnded: true)
+                + "\(at.utcText); \(presenceAtEnd.wasText)." + stub.sentence(hasEnded: true)
         case .liveSessionEnded:
             let sent = sends.isEmpty ? "it could be sent" : "the device acknowledged it"
             return "Expired: it was live only (ttl 0 or -1), and its session ended before \(sent); it expired at "
@@ -125,53 +141,7 @@ package struct MessageStory: Sendable {
                 sends.isEmpty
                 ? ""
                 : " It was sent \(sends.count) times, the last at \(sends[sends.count - 1].at.utcText), without an ack."
-            return "Kept: \(presence.sentence(view))\(sent)" + stub.sentence(acceptance, hasEnded: false) + expiry
-        }
-    }
-}
-
-/// How far the wake-up for one message came.
-struct StubTrack: Sendable {
-    private enum Step: Sendable { case nothing, due, noToken, requested, accepted, refused(String), withdrawn }
-
-    private var step = Step.nothing
-    private var at = Instant.distantPast
-
-    mutating func take(_ fact: Fact, at: Instant) {
-        switch fact {
-        case .accepted(let acceptance):
-            switch acceptance.stub {
-            case .none, .notWanted: return
-            case .due: step = .due
-            case .noToken: step = .noToken
-            }
-        case .stubDue: step = .due
-        case .noToken: step = .noToken
-        case .stubRequested: step = .requested
-        case .stubAnswered(_, _, .accepted): step = .accepted
-        case .stubAnswered(_, _, .refused(let reason)): step = .refused(reason)
-        case .stubWithdrawn: step = .withdrawn
-        case .sent, .ended, .gapSent, .acknowledged, .tokenChanged, .attached, .detached, .takenOver, .wentOffline,
-            .started, .stopped, .factsLost:
-            return
-        }
-        self.at = at
-    }
-
-    /// With a space before it; empty when there is nothing to say.
-    func sentence(_ acceptance: Acceptance, hasEnded: Bool) -> String {
-        if acceptance.stub == .notWanted { return " No stub was wanted: it is live only without an alert of its own." }
-        switch step {
-        case .nothing: return hasEnded ? "" : " No stub is due yet."
-        case .due:
-            return hasEnded
-                ? " A stub was due and had not been asked for."
-                : " A stub is due and waits for its turn (stubCooldownMs)."
-        case .noToken: return " No stub was sent: the device has no push token."
-        case .requested: return " A stub was asked for at \(at.utcText) and is not answered yet."
-        case .accepted: return " The stub was accepted at \(at.utcText)."
-        case .refused(let reason): return " The stub was refused at \(at.utcText): \(reason)."
-        case .withdrawn: return " Its stub was taken back: the device came back first."
+            return "Kept: \(presence.sentence(view))\(sent)" + stub.sentence(hasEnded: false) + expiry
         }
     }
 }

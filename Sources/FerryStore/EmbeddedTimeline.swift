@@ -89,6 +89,8 @@ package final class EmbeddedTimeline: Timeline {
         /// So long facts gather before they are written: one wake-up of the thread serves many ticks of all shards.
         private static let gathering: Int32 = 20
         private static let syncInterval = Duration.seconds(1)
+        /// So often the disk's room is looked at while nothing is noted, in milliseconds.
+        private static let watchInterval: Int32 = 1_000
 
         consuming func run() {
             var writer = TimelineWriter(folder)
@@ -100,7 +102,8 @@ package final class EmbeddedTimeline: Timeline {
             var items: [Item] = []
             var isStopping = false
             while !isStopping {
-                let wait = writer.isDirty ? max(0, Int32(clamping: (nextSync - clock.now).inMilliseconds)) : -1
+                let idle: Int32 = writer.needsWatch ? Self.watchInterval : -1
+                let wait = writer.isDirty ? max(0, Int32(clamping: (nextSync - clock.now).inMilliseconds)) : idle
                 if poller.wait(milliseconds: wait) > 0 { _ = pause.wait(milliseconds: Self.gathering) }
                 inbox.drain(into: &items)
                 var bytes = 0
@@ -122,6 +125,7 @@ package final class EmbeddedTimeline: Timeline {
                 writer.lose(pending.lost.exchange(0, ordering: .relaxed))
                 if isStopping { writer.append(.stopped) }
                 writer.flush()
+                writer.watchRoom()
                 pending.bytes.wrappingSubtract(bytes, ordering: .relaxed)
                 if isStopping || (writer.isDirty && clock.now >= nextSync) {
                     writer.sync()

@@ -30,12 +30,14 @@ final class TimelineFolder: Sendable {
         /// In this process.
         var factsLost: UInt64 = 0
         var hasAgedOut = false
+        /// Files of earlier processes could not be read, and are not among `files`.
+        var isPartial = false
         /// Files whose damage was reported.
         var damaged: Set<UInt32> = []
     }
 
-    /// Facts of one device that are looked at for one question.
-    private static let factLimit = 100_000
+    /// Comings and goings that are told where a message is not found.
+    private static let presenceLimit = 500
 
     init(disk: any Disk, options: TimelineOptions) {
         self.disk = disk
@@ -49,34 +51,82 @@ final class TimelineFolder: Sendable {
     func snapshot() -> State { state.withLock { $0 } }
 
     func answer(_ question: TimelineQuestion, at moment: State) -> ([TimedFact], TimelineCoverage) {
-        let files = moment.files
         var coverage = TimelineCoverage()
-        coverage.from = files.first?.firstTime
+        coverage.from = moment.files.first?.firstTime
         coverage.hasAgedOut = moment.hasAgedOut
+        coverage.factsLost = moment.factsLost
+        coverage.isPartial = moment.isPartial
+        let facts =
+            if let target = question.target {
+                facts(of: target, question.device, moment.files, &coverage)
+            } else {
+                newestFacts(question, moment.files, &coverage)
+            }
+        return (facts, coverage)
+    }
+
+    private func newestFacts(
+        _ question: TimelineQuestion, _ files: [TimelineFile], _ coverage: inout TimelineCoverage
+    ) -> [TimedFact] {
         var parts: [[TimedFact]] = []
         var own = 0
-        var isComplete = true
-        search: for file in files.reversed() {
-            guard mayHold(question.device, file) else { continue }
-            let part = facts(of: question.device, in: file)
-            own += part.own
-            parts.append(part.facts)
-            if let target = question.target, part.facts.contains(where: { $0.isAcceptance(of: target) }) {
-                break search
+        var count = 0
+        var told: UInt64 = 0
+        for file in files.reversed() {
+            if own >= question.limit {
+                coverage.hasMore = true
+                break
             }
-            let isEnough = question.target == nil ? own >= question.limit : own >= Self.factLimit
-            if isEnough, file.number != files.first?.number {
-                isComplete = false
-                break search
+            var part: [TimedFact] = []
+            walk(file, of: question.device, &coverage) { timed, isOwn in
+                if isOwn { own += 1 }
+                count += 1
+                if case .factsLost(let lost) = timed.fact { told = told &+ lost }
+                part.append(timed)
+                if part.count >= 2 * question.limit { part.removeFirst(part.count - question.limit) }
+            }
+            parts.append(part.suffix(question.limit))
+        }
+        coverage.hasMore = coverage.hasMore || count > question.limit
+        coverage.factsLost = max(coverage.factsLost, told)
+        return Array(parts.reversed().joined().suffix(question.limit))
+    }
+
+    /// The file with the acceptance is looked for from the end, however far it is; from there on all is read again, in
+    /// order, for the message alone.
+    private func facts(
+        of target: TimelineTarget, _ device: CID, _ files: [TimelineFile], _ coverage: inout TimelineCoverage
+    ) -> [TimedFact] {
+        var told: UInt64 = 0
+        var presence: [[TimedFact]] = []
+        var presenceCount = 0
+        var start: Int?
+        for index in files.indices.reversed() where start == nil {
+            var isFound = false
+            var part: [TimedFact] = []
+            walk(files[index], of: device, &coverage) { timed, _ in
+                if case .factsLost(let lost) = timed.fact { told = told &+ lost }
+                if timed.isAcceptance(of: target) { isFound = true }
+                guard timed.fact.isPresence else { return }
+                part.append(timed)
+                if part.count >= 2 * Self.presenceLimit { part.removeFirst(Self.presenceLimit) }
+            }
+            if isFound { start = index }
+            if presenceCount < Self.presenceLimit {
+                presenceCount += part.count
+                presence.append(part)
             }
         }
-        let selection = FactSelection.select(
-            Array(parts.reversed().joined()), target: question.target, limit: question.limit)
-        coverage.hasMore = selection.hasMore || !isComplete
-        var told: UInt64 = 0
-        for case .factsLost(let count) in parts.joined().map(\.fact) { told = told &+ count }
-        coverage.factsLost = max(told, moment.factsLost)
-        return (selection.facts, coverage)
+        coverage.factsLost = max(coverage.factsLost, told)
+        // Whose message is not found may at least be told of its presence.
+        guard let start else { return Array(presence.reversed().joined().suffix(Self.presenceLimit)) }
+        var selection = FactSelection(target)
+        for file in files[start...] where !selection.isComplete {
+            walk(file, of: device, &coverage) { timed, _ in selection.take(timed) }
+        }
+        selection.finish()
+        coverage.hasMore = selection.isThinned
+        return selection.facts
     }
 
     /// The file may tell of the device, or of starts and stops of the gateway.
@@ -99,7 +149,7 @@ final class TimelineFolder: Sendable {
     }
 
     private func rebuildFilter(of file: TimelineFile) {
-        guard let bytes = contents(of: file) else { return }
+        guard let bytes = try? disk.open(TimelineFormat.name(file.number)).read(file.bytes, at: 0) else { return }
         var filter = DeviceFilter(fileBytes: options.fileBytes)
         bytes.withUnsafeBytes { bytes in
             _ = TimelineBlock.walk(bytes, file: file.number) { chunk in Self.insert(chunk, into: &filter) }
@@ -116,11 +166,25 @@ final class TimelineFolder: Sendable {
         while let entry = reader.next() { filter.insert(entry.device) }
     }
 
-    /// The device's facts and the gateway's, in order, and how many are the device's own. None when the file is gone.
-    private func facts(of device: CID, in file: TimelineFile) -> (facts: [TimedFact], own: Int) {
-        guard let bytes = contents(of: file) else { return ([], 0) }
-        var found: [TimedFact] = []
-        var own = 0
+    /// Calls `body` with the device's facts and the gateway's, in order, and whether each is the device's own. What cannot be
+    /// told is noted in `coverage`.
+    private func walk(
+        _ file: TimelineFile, of device: CID, _ coverage: inout TimelineCoverage, _ body: (TimedFact, Bool) -> Void
+    ) {
+        guard mayHold(device, file) else { return }
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try disk.open(TimelineFormat.name(file.number)).read(file.bytes, at: 0)
+        } catch {
+            if error.code == ErrorNumber.noSuchFile {
+                // It has aged out since the question was asked.
+                coverage.hasAgedOut = true
+            } else {
+                coverage.isPartial = true
+                options.report(StoreFailure(error))
+            }
+            return
+        }
         let walk = bytes.withUnsafeBytes { bytes in
             TimelineBlock.walk(bytes, file: file.number) { chunk in
                 guard var reader = FactReader(chunk) else { return }
@@ -128,13 +192,13 @@ final class TimelineFolder: Sendable {
                     guard entry.device == device || entry.device == FactWriter.gateway, let fact = entry.fact else {
                         continue
                     }
-                    if entry.device == device { own += 1 }
-                    found.append(fact)
+                    body(fact, entry.device == device)
                 }
             }
         }
-        if walk.damages > 0 { reportDamage(file.number) }
-        return (found, own)
+        guard walk.damages > 0 else { return }
+        coverage.isPartial = true
+        reportDamage(file.number)
     }
 
     func reportDamage(_ number: UInt32) {
@@ -145,14 +209,5 @@ final class TimelineFolder: Sendable {
                 .corrupted,
                 "A part of \(disk.folder)/\(TimelineFormat.name(number)) is damaged: its facts are skipped. Nothing that "
                     + "was promised depends on them"))
-    }
-
-    private func contents(of file: TimelineFile) -> [UInt8]? {
-        do throws(SystemError) {
-            return try disk.open(TimelineFormat.name(file.number)).read(file.bytes, at: 0)
-        } catch {
-            if error.code != ErrorNumber.noSuchFile { options.report(StoreFailure(error)) }
-            return nil
-        }
     }
 }

@@ -5,7 +5,7 @@ package import FerryStats
 package struct TimelineQuestion: Sendable {
     package var device: CID
     package var target: TimelineTarget?
-    /// Facts in the answer, 1 at least; the newest where there are more.
+    /// Facts in the answer, 1 at least; the newest where there are more. With a target the answer has all of the target's.
     package var limit: Int
 
     package init(device: CID, target: TimelineTarget?, limit: Int) {

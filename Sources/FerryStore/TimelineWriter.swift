@@ -9,6 +9,10 @@ struct TimelineWriter {
     private let folder: TimelineFolder
     private var current: Current?
     private var nextNumber: UInt32 = 1
+    private var nextLook = Instant.distantPast
+    private static let lookInterval = Duration.milliseconds(250)
+    /// The folder was listed.
+    private var knowsNames = false
     private var block: [UInt8] = []
     private var blockFacts = 0
     private var blockTime = Instant.distantPast
@@ -33,20 +37,61 @@ struct TimelineWriter {
 
     // MARK: - Opening
 
-    /// Finds what is there; goes on in the newest file when that has room.
+    /// Finds what is there; goes on in the newest file when that has room. What cannot be read is left as it is.
     mutating func open() {
+        var failures: [SystemError] = []
         do throws(SystemError) {
-            let names = try folder.disk.list()
-            let numbers = names.compactMap { TimelineFormat.number($0) }.sorted()
-            for name in names where name.hasSuffix(".filter") && name.hasPrefix("facts-") {
-                let log = String(name.dropLast(6)) + "log"
-                if TimelineFormat.number(log).map({ !numbers.contains($0) }) ?? true { try folder.disk.remove(name) }
+            let numbers = try learnNames()
+            for number in numbers {
+                do throws(SystemError) {
+                    try adopt(number, isLast: number == numbers.last)
+                } catch {
+                    failures.append(error)
+                }
             }
-            for number in numbers { try adopt(number, isLast: number == numbers.last) }
-            nextNumber = (numbers.last ?? 0) &+ 1
-            if let first = numbers.first, first > 1 { folder.state.withLock { $0.hasAgedOut = true } }
         } catch {
-            fail(error)
+            return fail(error)
+        }
+        guard let first = failures.first else { return }
+        folder.state.withLock { $0.isPartial = true }
+        let failure = StoreFailure(first)
+        let others = failures.count > 1 ? ", and those of \(failures.count - 1) other files," : ""
+        options.report(
+            StoreFailure(
+                failure.kind,
+                "\(failure.description): its facts\(others) are left out of what the timeline tells, nothing else"))
+    }
+
+    /// The files' numbers, rising. The next one is behind them all, whatever can be read of them: nothing is written over.
+    private mutating func learnNames() throws(SystemError) -> [UInt32] {
+        let names = try folder.disk.list()
+        let numbers = names.compactMap { TimelineFormat.number($0) }.sorted()
+        for name in names where name.hasSuffix(".filter") && name.hasPrefix("facts-") {
+            let log = String(name.dropLast(6)) + "log"
+            if TimelineFormat.number(log).map({ !numbers.contains($0) }) ?? true { try? folder.disk.remove(name) }
+        }
+        if let last = numbers.last { nextNumber = last == .max ? .max : last + 1 }
+        if let first = numbers.first, first > 1 { folder.state.withLock { $0.hasAgedOut = true } }
+        knowsNames = true
+        return numbers
+    }
+
+    /// A number that no file bears.
+    private mutating func freeNumber() throws(SystemError) -> UInt32 {
+        if !knowsNames, try !learnNames().isEmpty { folder.state.withLock { $0.isPartial = true } }
+        while isTaken(nextNumber) {
+            guard nextNumber < .max else { throw SystemError("name another file", ErrorNumber.noSpace) }
+            nextNumber += 1
+        }
+        return nextNumber
+    }
+
+    private func isTaken(_ number: UInt32) -> Bool {
+        do throws(SystemError) {
+            _ = try folder.disk.open(TimelineFormat.name(number))
+            return true
+        } catch {
+            return error.code != ErrorNumber.noSuchFile
         }
     }
 
@@ -56,7 +101,10 @@ struct TimelineWriter {
         let header = try file.read(TimelineFormat.headerBytes, at: 0)
         guard let firstTime = header.withUnsafeBytes({ TimelineFormat.firstTime($0, number: number) }) else {
             // The newest may have been begun when the power went; any other is damaged.
-            if !isLast { folder.reportDamage(number) }
+            if !isLast {
+                folder.reportDamage(number)
+                folder.state.withLock { $0.hasAgedOut = true }
+            }
             try folder.disk.remove(TimelineFormat.name(number))
             namesChanged = true
             return
@@ -137,6 +185,7 @@ struct TimelineWriter {
             if let time = reader.uint64() { firstTime = Instant(milliseconds: Int64(bitPattern: time)) }
         }
         if let file = newest, file.bytes + block.count > options.fileBytes || isOld(file) { seal() }
+        try giveWay()
         try makeRoom(for: block.count)
         if current == nil { try begin(at: firstTime) }
         guard let writing = current, let file = newest else { return }
@@ -164,8 +213,8 @@ struct TimelineWriter {
     private func isOld(_ file: TimelineFile) -> Bool { options.clock() >= file.firstTime + options.fileAge }
 
     private mutating func begin(at firstTime: Instant) throws(SystemError) {
-        try spareRoom()
-        let number = nextNumber
+        try spareRoom(for: options.fileBytes)
+        let number = try freeNumber()
         let file = try folder.disk.create(TimelineFormat.name(number), bytes: 0)
         namesChanged = true
         do throws(SystemError) {
@@ -174,7 +223,7 @@ struct TimelineWriter {
             try? folder.disk.remove(TimelineFormat.name(number))
             throw error
         }
-        nextNumber = number &+ 1
+        nextNumber = number == .max ? .max : number + 1
         let filter = DeviceFilter(fileBytes: options.fileBytes)
         var found = TimelineFile(number: number, firstTime: firstTime, bytes: TimelineFormat.headerBytes)
         found.filterBytes = DeviceFilter.encodedBytes(fileBytes: options.fileBytes)
@@ -224,17 +273,34 @@ struct TimelineWriter {
         }
     }
 
-    /// What the journal may need is not taken from it.
-    private mutating func spareRoom() throws(SystemError) {
-        while let free = try folder.disk.freeBytes(), free < options.reservedBytes + options.fileBytes {
+    /// What the journal may need is not taken from it, and is given back when others take it. The disk is asked now and
+    /// then only: it may say late that a file's room is free, and each time would cost another file.
+    private mutating func giveWay() throws(SystemError) {
+        let now = options.clock()
+        guard options.reservedBytes > 0, now >= nextLook || now + Self.lookInterval < nextLook else { return }
+        nextLook = now + Self.lookInterval
+        try spareRoom(for: 0)
+    }
+
+    /// While nothing is noted, too.
+    mutating func watchRoom() { try? giveWay() }
+
+    var needsWatch: Bool { options.reservedBytes > 0 && folder.state.withLock { !$0.files.isEmpty } }
+
+    private mutating func spareRoom(for bytes: Int) throws(SystemError) {
+        guard options.reservedBytes > 0, let free = try folder.disk.freeBytes() else { return }
+        var missing = options.reservedBytes + bytes - free
+        while missing > 0 {
             guard let oldest = folder.state.withLock({ $0.files.first }) else {
                 throw SystemError("leave \(options.reservedBytes) bytes free", ErrorNumber.noSpace)
             }
             remove(oldest)
+            missing -= oldest.bytes + oldest.filterBytes
         }
     }
 
     private mutating func remove(_ file: TimelineFile) {
+        if current?.number == file.number { current = nil }
         folder.state.withLock { state in
             state.files.removeAll { $0.number == file.number }
             state.hasAgedOut = true

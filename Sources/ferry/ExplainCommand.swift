@@ -14,7 +14,9 @@ enum ExplainCommand {
             CommandOption("--cid", "CID", help: "the device", isRequired: true),
             CommandOption("--msgid", "ID", help: "one message, by the id that the device reads"),
             CommandOption("--taskid", "ID", help: "one message, by the task that the push was answered with"),
-            CommandOption("--limit", "N", help: "events at most, the newest; 1…5000, default 500"),
+            CommandOption(
+                "--limit", "N",
+                help: "events at most, the newest, or one message's first and last; 1…5000, default 500"),
             CommandOption("--json", help: "prints the API's answer as it is"),
         ])
 
@@ -49,7 +51,8 @@ enum ExplainCommand {
         if arguments.has("--json") {
             CommandOutput.line(text)
         } else {
-            for line in lines(data) { CommandOutput.line(line) }
+            let isOfOne = arguments.value("--msgid") != nil || arguments.value("--taskid") != nil
+            for line in lines(data, isOfOne: isOfOne) { CommandOutput.line(line) }
         }
         return data["found"] as? Bool == true ? 0 : 1
     }
@@ -62,7 +65,7 @@ enum ExplainCommand {
     }
 
     /// The verdict first, then a line an event.
-    static func lines(_ data: [String: Any]) -> [String] {
+    static func lines(_ data: [String: Any], isOfOne: Bool) -> [String] {
         var lines = [data["verdict"] as? String ?? "The gateway gave no verdict."]
         let messages = data["messages"] as? [[String: Any]] ?? []
         if messages.count > 1 {
@@ -84,7 +87,9 @@ enum ExplainCommand {
         for event in events.sorted(by: { $0.order < $1.order }) where said.insert(event.order).inserted {
             lines.append(event.line)
         }
-        if data["more"] as? Bool == true { lines.append("Older events are left out; --limit asks for more.") }
+        if data["more"] as? Bool == true {
+            lines.append("\(isOfOne ? "Events between" : "Older events") are left out; --limit asks for more.")
+        }
         return lines
     }
 

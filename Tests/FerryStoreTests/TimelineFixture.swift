@@ -50,10 +50,11 @@ final class TimelineFixture {
     /// As the end of the process would.
     func kill() { log = nil }
 
-    func note(_ facts: [Fact], of device: CID) {
+    func note(_ facts: [Fact], of device: CID, times: Int = 1) {
         var writer = FactWriter()
         for fact in facts { writer.append(fact, of: device, at: clock.now) }
-        log?.note(writer.take(), count: facts.count)
+        let chunk = writer.take()
+        for _ in 0..<times { log?.note(chunk, count: facts.count) }
     }
 
     /// Many small chunks of devices that come up once only.
@@ -132,6 +133,11 @@ final class TimelineFixture {
         } else {
             try FileManager.default.removeItem(atPath: path + "/" + name)
         }
+    }
+
+    /// Puts what is no file in a file's place.
+    func block(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: path + "/" + name, withIntermediateDirectories: false)
     }
 
     func tamper(_ name: String, _ change: (inout [UInt8]) -> Void) throws {

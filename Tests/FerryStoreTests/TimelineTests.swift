@@ -157,6 +157,35 @@ struct TimelineTests {
         }
     }
 
+    @Test func `An accepted message is found however many facts of its device came later`() async throws {
+        let log = TimelineFixture(bytes: 4 << 20)
+        try log.open()
+        log.note([TimelineFixture.accepted(7, at: log.clock.now)], of: device)
+        let others = (0..<1_000).map { Fact.noToken(upTo: Seq(UInt64($0 % 5))) }
+        log.note(others, of: device, times: 101)
+        log.note([.ended(Seq(7), .ttlRanOut)], of: device)
+        #expect(try log.logs().count > 1)
+        let answer = try await log.ask(device, .task(Identifier128(high: 2, low: 7)), limit: 2)
+        #expect(
+            answer.facts.map(\.fact) == [
+                .started, TimelineFixture.accepted(7, at: log.clock.now), .ended(Seq(7), .ttlRanOut),
+            ])
+        #expect(!answer.coverage.hasMore)
+    }
+
+    @Test(arguments: [TimelineBacking.steppedMemory, .threadsMemory])
+    func `An answer says when a part of the log could not be read`(backing: TimelineBacking) async throws {
+        let log = TimelineFixture(backing)
+        try log.open()
+        log.note(some, of: device)
+        #expect(try await log.ask(device).coverage.isPartial == false)
+        var faults = MemoryDisk.Faults()
+        faults.reads = 1
+        log.disk.inject(faults)
+        #expect(try await log.ask(device, .task(Identifier128(high: 2, low: 7))).coverage.isPartial)
+        #expect(try await log.facts(of: device) == some)
+    }
+
     @Test(arguments: [TimelineBacking.steppedMemory, .steppedFiles])
     func `A tail cut anywhere is dropped without a word, and the log goes on`(backing: TimelineBacking) async throws {
         let log = TimelineFixture(backing)
