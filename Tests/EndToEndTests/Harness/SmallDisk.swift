@@ -44,8 +44,14 @@ final class SmallDisk {
         let descriptor = open(ballast, O_CREAT | O_WRONLY, 0o600)
         guard descriptor >= 0 else { throw Unexpected("cannot make \(ballast): error \(errno)") }
         defer { close(descriptor) }
-        let size = max(0, freeBytes - bytes)
-        guard posix_fallocate(descriptor, 0, off_t(max(1, size))) == 0 else { throw Unexpected("cannot fill \(path)") }
+        // The gateway takes and gives room meanwhile: what was free a moment ago may not be any more.
+        for _ in 0..<100 {
+            var status = stat()
+            let held = fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
+            let size = held + max(0, freeBytes - bytes)
+            if posix_fallocate(descriptor, 0, off_t(max(1, size))) == 0 { return }
+        }
+        throw Unexpected("cannot fill \(path)")
     }
 
     func empty() { unlink(ballast) }
