@@ -15,6 +15,8 @@ struct DeviceEntry {
     var isReading = false
     /// An acknowledgement waits to be journalled at the end of the tick.
     var isAckPending = false
+    /// A retirement waits for drops of the device that are on their way to the disk; others wait until it has what it needs.
+    var holdsDrops = false
     /// The first segment with a change of the record that the tables do not have yet; 0 when they have all.
     var changedSegment: UInt32 = 0
     /// Messages that are taken and not on disk yet.

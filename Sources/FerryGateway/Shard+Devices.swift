@@ -67,7 +67,12 @@ extension Shard {
         guard state != .delivered else { return }
         let record = Record.settled(cid: cid, seq: message.seq, state: state, isTold: isTold)
         if isTold { markChanged(device) }
-        append(record, isTold ? .dropRecorded(cid, record, segment: message.location.segment) : nil)
+        let effect: CommitEffect? = isTold ? .dropRecorded(cid, record, segment: message.location.segment) : nil
+        if let effect, devices[device].holdsDrops {
+            deferred.append((record, effect))
+        } else {
+            append(record, effect)
+        }
     }
 
     mutating func deviceTimer(_ device: Int) {

@@ -35,7 +35,9 @@ extension Shard {
             let again = deferred
             deferred = []
             deferredUntil = .distantFuture
-            for (record, effect) in again { append(record, effect) }
+            for (record, effect) in again {
+                if isHeld(effect) { deferred.append((record, effect)) } else { append(record, effect) }
+            }
             readAgain()
         }
         if !journal.isEmpty {
@@ -76,6 +78,11 @@ extension Shard {
         case .segmentRetiring(let segment): beginRetirement(of: segment)
         case .segmentRetired(let segment): endRetirement(of: segment)
         }
+    }
+
+    private func isHeld(_ effect: CommitEffect) -> Bool {
+        guard case .dropRecorded(let cid, _, _) = effect, let device = devices.index(of: cid) else { return false }
+        return devices[device].holdsDrops
     }
 
     private mutating func takeUnsynced(_ ticket: UInt64) -> [CommitEffect] {

@@ -14,10 +14,29 @@ struct Retirement {
     var cursor = 0
     /// The last slice has been sent; the store is at work.
     var isTold = false
-    /// The device at the cursor has a drop on its way to the disk. Whether it gets there decides what its row must say.
-    var isHeld = false
-    /// Devices whose row, in place of a record that the disk refused, tells of a drop; once for each drop.
+    /// Devices before the cursor that have drops on their way to the disk, in order. Whether those get there decides what
+    /// the rows must say. Until it is known no other drop of such a device is sent after them: where messages come and
+    /// others make room for them all the time, there would never be a moment without one on its way.
+    var undecided: [Int] = []
+    /// Devices whose row, in place of a record that is not on disk, tells of a drop; once for each drop.
     var carried: [CID] = []
+}
+
+/// A drop whose record is not on its way to the disk: the disk refused it, or it waits for those before it.
+private struct WaitingDrop {
+    var seq: Seq
+    var state: DeliveryState
+    /// The segment that holds the message.
+    var segment: UInt32
+}
+
+/// What one tick tells of a segment that is about to go.
+private struct RetirementSlice {
+    let segment: UInt32
+    let drops: [CID: [WaitingDrop]]
+    var remains = SegmentRemains()
+    /// Devices with drops of the segment's messages that their rows tell of.
+    var carried: Set<CID> = []
 }
 
 extension Shard {
@@ -38,31 +57,34 @@ extension Shard {
 
     mutating func continueRetirement() {
         guard let current = retirement, !current.isTold else { return }
-        var remains = SegmentRemains()
-        let end = min(current.cursor + Self.devicesPerSlice, devices.endIndex)
+        var slice = RetirementSlice(segment: current.segment, drops: waitingDrops())
+        var undecided: [Int] = []
+        for device in current.undecided where devices.isInUse(device) {
+            if !gather(device, into: &slice) { undecided.append(device) }
+        }
         var device = current.cursor
-        retirement?.isHeld = false
+        // No more than a slice of devices has its drops held back at a time.
+        let end = undecided.isEmpty ? min(device + Self.devicesPerSlice, devices.endIndex) : device
         while device < end {
-            if devices.isInUse(device) {
-                guard drops(of: device).refused == Int(devices[device].machine.unsyncedDrops) else {
-                    retirement?.isHeld = true
-                    break
-                }
-                gather(device, of: current.segment, into: &remains)
-            }
+            if devices.isInUse(device), !gather(device, into: &slice) { undecided.append(device) }
             device += 1
         }
+        let isMoved = device > current.cursor || undecided.count < current.undecided.count
         retirement?.cursor = device
-        let isLast = device >= devices.endIndex
+        retirement?.undecided = undecided
+        let isLast = device >= devices.endIndex && undecided.isEmpty
         if isLast {
-            remains.requests = requests.takeEntries(upTo: current.segment)
-            remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
+            slice.remains.requests = requests.takeEntries(upTo: current.segment)
+            slice.remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
             retirement?.isTold = true
         }
-        // Held at the same place again: nothing is new, and an empty part would only fill the store's memory.
-        if !isLast, device == current.cursor { return }
+        // Held by the same devices again: nothing is new, and an empty part would only fill the store's memory.
+        guard isMoved || isLast else { return }
         environment.store.submit(
-            [.remains(segment: current.segment, remains, isLast: isLast)], from: index)
+            [
+                .forget(carryDrops(of: slice.carried, current.segment)),
+                .remains(segment: current.segment, slice.remains, isLast: isLast),
+            ], from: index)
     }
 
     private mutating func takeRevokedTokens(upTo segment: UInt32) -> [(digest: [UInt8], expiresAt: Instant)] {
@@ -85,56 +107,73 @@ extension Shard {
         forgetExpiredTokens()
     }
 
-    /// How many drops of the device wait for another try because the disk refused their records, and what of them is of
-    /// messages that `segment` does not hold.
-    private func drops(of device: Int, outside segment: UInt32 = 0) -> (refused: Int, outside: [Record]) {
-        guard !deferred.isEmpty, devices[device].machine.unsyncedDrops > 0 else { return (0, []) }
-        var refused = 0
-        var outside: [Record] = []
+    private func waitingDrops() -> [CID: [WaitingDrop]] {
+        var drops: [CID: [WaitingDrop]] = [:]
         for item in deferred {
-            guard case .dropRecorded(devices[device].record.cid, let record, let place) = item.effect else { continue }
-            refused += 1
-            if place != segment { outside.append(record) }
+            guard case .dropRecorded(let cid, let record, let segment) = item.effect,
+                case .settled(_, let seq, let state, _) = record
+            else { continue }
+            drops[cid, default: []].append(WaitingDrop(seq: seq, state: state, segment: segment))
         }
-        return (refused, outside)
+        return drops
     }
 
-    private mutating func gather(_ device: Int, of segment: UInt32, into remains: inout SegmentRemains) {
+    /// Tells what remains of the device; false when that is not decided yet.
+    private mutating func gather(_ device: Int, into slice: inout RetirementSlice) -> Bool {
+        let cid = devices[device].record.cid
+        let drops = slice.drops[cid] ?? []
+        guard drops.count == Int(devices[device].machine.unsyncedDrops) else {
+            devices[device].holdsDrops = true
+            return false
+        }
+        let outside = drops.filter { $0.segment != slice.segment }
+        let isCarrying = outside.count < drops.count
+        if isCarrying { slice.carried.insert(cid) }
         let changed = devices[device].changedSegment
-        let (refused, outside) = drops(of: device, outside: segment)
-        if refused > outside.count { carryDrops(of: device, segment) }
-        if refused > outside.count || (changed != 0 && changed <= segment) {
+        if isCarrying || (changed != 0 && changed <= slice.segment) {
             var record = devices[device].currentRecord
             // After a restart these are kept as before, and are dropped again.
             for drop in outside { record.uncount(drop) }
             if !outside.isEmpty { lowerGap(of: &record, machine: devices[device].machine, kept: outside) }
-            if refused > outside.count {
-                remains.carryingDevices.append(record)
+            if isCarrying {
+                slice.remains.carryingDevices.append(record)
             } else {
-                remains.devices.append(record)
+                slice.remains.devices.append(record)
             }
             devices[device].changedSegment = outside.isEmpty ? 0 : currentSegment
         }
-        let cid = devices[device].record.cid
-        for message in devices[device].machine.log.messages(inSegment: segment) {
-            remains.kept.append(MessageReference(cid: cid, seq: message.seq, location: message.location))
+        for message in devices[device].machine.log.messages(inSegment: slice.segment) {
+            slice.remains.kept.append(MessageReference(cid: cid, seq: message.seq, location: message.location))
         }
+        if devices[device].holdsDrops {
+            devices[device].holdsDrops = false
+            if !outside.isEmpty { deferredUntil = min(deferredUntil, now) }
+        }
+        return true
     }
 
-    /// The messages go with the segment, so from its end on the device's row tells of their drops in place of the records.
-    private mutating func carryDrops(of device: Int, _ segment: UInt32) {
-        let cid = devices[device].record.cid
-        func goes(_ item: (record: Record, effect: CommitEffect)) -> Bool {
-            if case .dropRecorded(cid, _, segment) = item.effect { true } else { false }
+    /// The messages go with the segment, so from its end on the devices' rows tell of their drops in place of the records.
+    /// Answers the table rows that a retirement which broke off in another life may have left of them.
+    private mutating func carryDrops(of devices: Set<CID>, _ segment: UInt32) -> [(cid: CID, seq: Seq)] {
+        guard !devices.isEmpty else { return [] }
+        var rows: [(cid: CID, seq: Seq)] = []
+        var rest: [(record: Record, effect: CommitEffect)] = []
+        for item in deferred {
+            if case .dropRecorded(let cid, .settled(_, let seq, _, _), segment) = item.effect, devices.contains(cid) {
+                retirement?.carried.append(cid)
+                rows.append((cid, seq))
+            } else {
+                rest.append(item)
+            }
         }
-        retirement?.carried += deferred.filter(goes).map { _ in cid }
-        deferred.removeAll(where: goes)
+        deferred = rest
+        return rows
     }
 
     /// The gap must not stand at the place of a message that a restart finds kept: it would go with that one, untold. The
     /// last drop that counts has such a place, or a higher one is free.
-    private func lowerGap(of record: inout DeviceRecord, machine: DeviceStateMachine, kept: [Record]) {
-        let places = kept.compactMap { if case .settled(_, let seq, _, _) = $0 { seq } else { nil } }
+    private func lowerGap(of record: inout DeviceRecord, machine: DeviceStateMachine, kept: [WaitingDrop]) {
+        let places = Set(kept.map(\.seq))
         while let gap = record.gap, gap.upTo > record.acknowledged.next,
             places.contains(gap.upTo) || machine.isKept(gap.upTo)
         {
@@ -145,9 +184,9 @@ extension Shard {
 
 extension DeviceRecord {
     /// Takes a drop out of the gap again.
-    fileprivate mutating func uncount(_ drop: Record) {
-        guard case .settled(_, let seq, let state, _) = drop, seq > acknowledged, var smaller = gap else { return }
-        smaller.remove(state)
+    fileprivate mutating func uncount(_ drop: WaitingDrop) {
+        guard drop.seq > acknowledged, var smaller = gap else { return }
+        smaller.remove(drop.state)
         gap = smaller.count > 0 ? smaller : nil
     }
 }

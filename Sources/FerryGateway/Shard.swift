@@ -57,7 +57,8 @@ struct Shard: ~Copyable {
     var reads: [UInt64: PendingRead] = [:]
     /// Wake-ups that have no answer yet.
     var stubsInFlight = 0
-    /// Records that the store refused and that must not be lost, with the time of the next try.
+    /// Records that must not be lost and are not on their way to the disk, with the time of the next try: the store refused
+    /// them, or a retirement holds them back.
     var deferred: [(record: Record, effect: CommitEffect)] = []
     /// Reads that the disk failed, to be asked for again at the same time.
     var deferredReads: [PendingRead] = []
@@ -187,7 +188,7 @@ struct Shard: ~Copyable {
 
     /// What the end of a tick left over; no event would wake the loop for it.
     var hasMoreToDo: Bool {
-        if let retirement, !retirement.isTold, !retirement.isHeld { return true }
+        if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
             || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
     }

@@ -103,7 +103,8 @@ extension DeviceStateMachine {
             let oldestUnsent = firstDroppable
             // The newest stays: what was just accepted is not what the cap is there to drop.
             guard oldestUnsent < log.count - 1 else { return }
-            drop(at: oldestUnsent, log.count > policy.messageCap.value ? .countCap : .byteCap, actions: &actions)
+            let isOverCount = log.count > policy.messageCap.value
+            drop(log.remove(at: oldestUnsent), isOverCount ? .countCap : .byteCap, actions: &actions)
         }
     }
 
@@ -113,8 +114,8 @@ extension DeviceStateMachine {
         return log.firstIndex(after: window.sent)
     }
 
-    mutating func drop(at index: Int, _ reason: EndReason, actions: inout [DeviceAction]) {
-        let message = log.remove(at: index)
+    /// `message` has left the log.
+    mutating func drop(_ message: KeptMessage, _ reason: EndReason, actions: inout [DeviceAction]) {
         let state = reason.state
         actions.append(.end(message, reason))
         guard !message.isLiveOnly else { return }

@@ -184,13 +184,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
 
     /// Live-only messages end with their session, or with the restart that it did not outlive.
     mutating func endLiveOnly(actions: inout [DeviceAction]) {
-        var index = 0
-        while index < log.count {
-            if log[index].isLiveOnly {
-                endLiveOnly(log.remove(at: index), .liveSessionEnded, actions: &actions)
-            } else {
-                index += 1
-            }
+        for message in log.removeAll(where: \.isLiveOnly) {
+            endLiveOnly(message, .liveSessionEnded, actions: &actions)
         }
     }
 
@@ -237,14 +232,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
     mutating func expire(now: Instant, actions: inout [DeviceAction]) {
         guard earliestExpiry <= now else { return }
         if case .attached = presence {} else { endLiveOnly(actions: &actions) }
-        var index = firstDroppable
-        while index < log.count {
-            if !log[index].isLiveOnly && log[index].expiresAt <= now {
-                drop(at: index, .ttlRanOut, actions: &actions)
-            } else {
-                index += 1
-            }
-        }
+        let expired = log.removeAll(from: firstDroppable) { !$0.isLiveOnly && $0.expiresAt <= now }
+        for message in expired { drop(message, .ttlRanOut, actions: &actions) }
         findEarliestExpiry()
         if case .attached = presence { actions.append(.transmit) }
     }

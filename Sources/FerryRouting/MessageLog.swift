@@ -35,11 +35,38 @@ package struct MessageLog: Hashable, Sendable {
         return message
     }
 
+    /// Costs what stands on the shorter side of `index`.
     package mutating func remove(at index: Int) -> KeptMessage {
-        let message = storage.remove(at: head + index)
+        let message = storage[head + index]
+        if index < count / 2 {
+            for place in stride(from: head + index, to: head, by: -1) { storage[place] = storage[place - 1] }
+            head += 1
+        } else {
+            storage.remove(at: head + index)
+        }
         bytes -= Int(message.payloadBytes)
         cutOff()
         return message
+    }
+
+    /// Takes out, in one pass, the messages from `index` on for which `condition` holds, in order.
+    package mutating func removeAll(from index: Int = 0, where condition: (KeptMessage) -> Bool) -> [KeptMessage] {
+        guard let first = storage[(head + index)...].firstIndex(where: condition) else { return [] }
+        var removed: [KeptMessage] = []
+        var end = first
+        for place in first..<storage.count {
+            let message = storage[place]
+            if condition(message) {
+                removed.append(message)
+                bytes -= Int(message.payloadBytes)
+            } else {
+                storage[end] = message
+                end += 1
+            }
+        }
+        storage.removeLast(storage.count - end)
+        cutOff()
+        return removed
     }
 
     private mutating func cutOff() {

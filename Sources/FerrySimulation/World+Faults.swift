@@ -69,6 +69,7 @@ extension World {
         guard idleWorkers.untilStep > trace.step, !isHealing else {
             store?.step()
             ledger.storeTurned()
+            checkSegments()
             return
         }
         store?.step(.all.subtracting(idleWorkers.workers))

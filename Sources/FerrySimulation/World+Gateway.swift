@@ -31,6 +31,7 @@ extension World {
             self.store = store
             self.gateway = gateway
             stopsUntil = nil
+            segmentWait = SegmentWait()
             let snapshot = gateway.snapshot
             restored = snapshot.keptMessages + Int(snapshot.ended.reduce(0, +)) - Int(snapshot.accepted)
             trace.note("start", configuration.shards, restored)
@@ -50,6 +51,7 @@ extension World {
     func turn(_ shard: Int) {
         guard let gateway, shard < gateway.shards else { return }
         gateway.turn(shard)
+        segmentWait.turned.insert(shard)
         takeStubs()
         drainLinks()
         ledger.turned(shard)

@@ -44,6 +44,8 @@ final class World {
     var diskHealsAtStep: Int?
     /// Workers of the store that have no turn until a step.
     var idleWorkers: (workers: SteppedStore.Workers, untilStep: Int) = ([], 0)
+    /// Since when the journal's oldest segment is to go.
+    var segmentWait = SegmentWait()
     var unclogsAtStep: [Int: Int] = [:]
 
     // The others.

@@ -4,36 +4,14 @@ internal import FerryCore
 /// journal's records in order. What a retirement that broke off has put into the tables already changes nothing when its
 /// records come.
 struct Replay {
-    /// A kept message and where its table row stands, if it has one.
-    private struct Kept {
-        var message: RecoveredMessage
-        /// What its accept record said; `message.stub` is settled at the end.
-        var accepted: StubNeed
-        var hasRow: Bool
-    }
-
     private struct Device {
         var cid: CID
         /// nil for a device that only its messages tell of.
         var record: DeviceRecord?
         /// Drops before this are counted in the row's gap.
         var asOf = JournalPosition.start
-        /// In order of `seq`.
-        var kept: [Kept] = []
+        var log = ReplayLog()
         var firstChangedSegment: UInt32?
-
-        /// The index of the message, or where it belongs.
-        func search(_ seq: Seq) -> (index: Int, isThere: Bool) {
-            // New messages come at the end.
-            if let last = kept.last, last.message.seq < seq { return (kept.count, false) }
-            var low = 0
-            var high = kept.count
-            while low < high {
-                let middle = (low + high) / 2
-                if kept[middle].message.seq < seq { low = middle + 1 } else { high = middle }
-            }
-            return (low, low < kept.count && kept[low].message.seq == seq)
-        }
     }
 
     private let tables: any Tables
@@ -63,7 +41,7 @@ struct Replay {
             else { throw StoreFailure(.corrupted, "A row of kept messages cannot be read") }
             let place = try device(fields.cid)
             let none = RecordLocation(segment: 0, offset: 0, length: 0)
-            devices[place].kept.append(Self.kept(fields, at: none, hasRow: true))
+            devices[place].log.append(Self.message(fields, at: none, hasRow: true))
             raise(fields.cid, fields.seq)
             return true
         }
@@ -100,8 +78,10 @@ struct Replay {
         if let gap = row.record.gap { raise(device.cid, gap.upTo) }
     }
 
-    private static func kept(_ fields: AcceptedFields, at location: RecordLocation, hasRow: Bool) -> Kept {
-        Kept(
+    private static func message(
+        _ fields: AcceptedFields, at location: RecordLocation, hasRow: Bool
+    ) -> ReplayedMessage {
+        ReplayedMessage(
             message: RecoveredMessage(
                 seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
                 payloadBytes: UInt32(truncatingIfNeeded: fields.payload.count), hasOwnAlert: fields.hasAlert,
@@ -144,12 +124,12 @@ struct Replay {
         let location = RecordLocation(
             segment: position.segment, offset: position.offset,
             length: UInt32(truncatingIfNeeded: RecordCodec.headerBytes + count))
-        let (slot, isThere) = devices[place].search(fields.seq)
+        let (slot, isThere) = devices[place].log.search(fields.seq)
         if isThere {
             // Its row was written by a retirement that did not come to its end.
-            devices[place].kept[slot].message.location = location
+            devices[place].log[slot].message.location = location
         } else {
-            devices[place].kept.insert(Self.kept(fields, at: location, hasRow: false), at: slot)
+            devices[place].log.insert(Self.message(fields, at: location, hasRow: false), at: slot)
         }
     }
 
@@ -203,10 +183,10 @@ struct Replay {
         _ cid: CID, _ seq: Seq, _ state: DeliveryState, isTold: Bool, _ position: JournalPosition
     ) throws(StoreFailure) {
         let place = try device(cid)
-        let (slot, isThere) = devices[place].search(seq)
+        let (slot, isThere) = devices[place].log.search(seq)
         var wasLiveOnly = false
         if isThere {
-            wasLiveOnly = devices[place].kept[slot].message.isLiveOnly
+            wasLiveOnly = devices[place].log[slot].message.isLiveOnly
             end(place, slot)
         }
         // A drop that is not known as kept may be one whose row is already forgotten: it counts all the same.
@@ -220,18 +200,16 @@ struct Replay {
     }
 
     private mutating func end(_ place: Int, upTo: Seq) {
-        var ended = 0
-        for kept in devices[place].kept {
-            guard kept.message.seq <= upTo else { break }
-            if kept.hasRow { deadRows.append(QueueRow.key(devices[place].cid, kept.message.seq)) }
-            ended += 1
-        }
-        devices[place].kept.removeFirst(ended)
+        while let ended = devices[place].log.endFirst(upTo: upTo) { noteEnd(ended, place) }
     }
 
     private mutating func end(_ place: Int, _ slot: Int) {
-        let kept = devices[place].kept.remove(at: slot)
-        if kept.hasRow { deadRows.append(QueueRow.key(devices[place].cid, kept.message.seq)) }
+        noteEnd(devices[place].log[slot], place)
+        devices[place].log.end(at: slot)
+    }
+
+    private mutating func noteEnd(_ ended: ReplayedMessage, _ place: Int) {
+        if ended.hasRow { deadRows.append(QueueRow.key(devices[place].cid, ended.message.seq)) }
     }
 
     // MARK: - Result
@@ -247,7 +225,7 @@ struct Replay {
             if let acknowledged = devices[place].record?.acknowledged { end(place, upTo: acknowledged) }
             guard let device = recovered(devices[place]) else { continue }
             recovery.devices.append(device)
-            devices[place].kept = []
+            devices[place].log = ReplayLog()
         }
         recovery.tokenHolders = quietHolders + devices.compactMap { $0.record.flatMap(TokenHolder.init) }
         let oldest = time + (.zero - requestWindow)
@@ -281,9 +259,9 @@ struct Replay {
 
     private func recovered(_ device: Device) -> RecoveredDevice? {
         guard let record = device.record else { return nil }
-        let isWorthTelling = !device.kept.isEmpty || record.gap != nil || device.firstChangedSegment != nil
+        let isWorthTelling = !device.log.isEmpty || record.gap != nil || device.firstChangedSegment != nil
         guard isWorthTelling else { return nil }
-        let kept = device.kept.map { kept in
+        let kept = device.log.kept.map { kept in
             var message = kept.message
             if message.seq <= record.stubSettledUpTo {
                 message.stub = nil

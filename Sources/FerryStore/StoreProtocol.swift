@@ -22,7 +22,7 @@ package struct MessageReference: Equatable, Sendable {
 package struct SegmentRemains: Equatable, Sendable {
     /// Devices whose row changed in the segment (by any record but accepts), as they are now.
     package var devices: [DeviceRecord] = []
-    /// Devices whose gap counts drops of this segment's messages that the disk refused to record. Such a row must be on disk
+    /// Devices whose gap counts drops of this segment's messages that have no record on disk. Such a row must be on disk
     /// exactly when the segment is past: beside the messages themselves it would tell of them, and they would be kept again.
     package var carryingDevices: [DeviceRecord] = []
     /// Messages of the segment that are still kept.

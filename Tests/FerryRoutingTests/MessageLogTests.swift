@@ -28,10 +28,16 @@ struct MessageLogTests {
         var seq: UInt64 = 0
         // Growing, then shrinking, so that cutting off at the front is seen in both.
         for round in 0..<600 {
-            switch UInt64.random(in: 0..<(round < 300 ? 4 : 2), using: &random) {
-            case 0:
+            switch UInt64.random(in: 0..<(round < 300 ? 9 : 5), using: &random) {
+            case 4 where round % 8 == 0:
+                let from = Int.random(in: 0...naive.count, using: &random)
+                let rest = UInt64.random(in: 0...3, using: &random)
+                func goes(_ message: KeptMessage) -> Bool { message.seq.rawValue % 4 == rest }
+                #expect(log.removeAll(from: from, where: goes) == naive[from...].filter(goes))
+                naive = naive[..<from] + naive[from...].filter { !goes($0) }
+            case 0...1:
                 #expect(log.removeFirst() == (naive.isEmpty ? nil : naive.removeFirst()))
-            case 1 where !naive.isEmpty:
+            case 2...3 where !naive.isEmpty:
                 let index = Int.random(in: naive.indices, using: &random)
                 #expect(log.remove(at: index) == naive.remove(at: index))
             default:
