@@ -18,42 +18,54 @@ struct Connection: BitwiseCopyable {
         case http
     }
 
-    var kind = Kind.free
-    /// Counts the lives of this slot, so that an event of a former life is known for what it is.
-    var generation: UInt32 = 0
-    var transport = Transport(descriptor: -1)
-    var peer = SocketAddress(address: 0, port: 0)
+    // In this order nothing is padded.
+
     /// What came of a frame that is not whole yet.
     var input = ByteBuffer()
     /// What the kernel has not taken yet.
     var output = ByteBuffer()
-    /// What of both buffers is in the shard's sum.
-    var countedBytes: Int32 = 0
+    var session = SessionStateMachine.closed
+    /// Counts the lives of this slot, so that an event of a former life is known for what it is.
+    var generation: UInt32 = 0
+    var transport = Transport(descriptor: -1)
+    var kind = Kind.free
     /// In the list of connections to flush at the end of the tick.
     var isDirty = false
     /// To be closed once the output had its chance.
     var isClosing = false
+    var peer = SocketAddress(address: 0, port: 0)
     /// The last word is out; what the peer still sends is thrown away until it closes too, for a while. A close with bytes
     /// unread would be a reset, and the peer might never see that last word.
     var isLingering = false
-    /// Devices: frames of this connection that were journalled since `writesSince`, to bound what one device can make the
-    /// gateway write.
-    var writes: UInt16 = 0
-    var writesSince = Instant.distantPast
     /// Nothing is read for now: its answers wait (backends that pipeline without reading).
     var isReadPaused = false
-    /// The wheel's deadline; it may fire early, never late.
-    var armedAt = Instant.distantFuture
     /// Devices: index in the device table, -1 when the session is no longer this connection's.
     var device: Int32 = -1
-    var sessionID = SessionID(rawValue: 0)
-    var session = SessionStateMachine.closed
-    /// Devices: the window that the welcome granted, in messages.
-    var window: Int32 = 1
+    /// What of both buffers is in the shard's sum.
+    var countedBytes: Int32 = 0
+    /// Devices: frames of this connection that were journalled in the current minute of its own, to bound what one device
+    /// can make the gateway write.
+    var writes = WriteCount()
     /// Devices: the log is not read on until the output is below the high-water mark.
     var isStreamHeld = false
-    /// Backends: since when nothing moved.
-    var quietSince = Instant.distantPast
+}
+
+/// How often something was done in a minute that begins with the first time.
+struct WriteCount: BitwiseCopyable {
+    /// In seconds since 1970.
+    private var since: UInt32 = 0
+    private var count: UInt8 = 0
+
+    /// Counts once more; whether that is within `limit` (below 255) a minute.
+    mutating func add(now: Instant, limit: UInt8) -> Bool {
+        let seconds = UInt32(truncatingIfNeeded: now.milliseconds / 1_000)
+        if count == 0 || seconds &- since >= 60 {
+            since = seconds
+            count = 0
+        }
+        count = min(count, limit) + 1
+        return count <= limit
+    }
 }
 
 /// The transport stage: what of a connection depends on how its bytes travel. Plain TCP wants to read always, and to write

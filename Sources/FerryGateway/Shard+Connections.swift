@@ -51,7 +51,6 @@ extension Shard {
         connection.kind = kind
         connection.transport = transport
         connection.peer = peer
-        connection.quietSince = now
         guard let slot = add(connection) else {
             environment.census.leave()
             refuse(transport.descriptor, kind)
@@ -69,6 +68,7 @@ extension Shard {
             arm(connection: slot, at: machine.deadline)
         case .http:
             backends[slot] = BackendConnection(limits: environment.httpLimits)
+            backends[slot]?.quietSince = now
             arm(connection: slot, at: now + BackendConnection.requestDeadline)
         case .device, .free: break
         }
@@ -305,8 +305,7 @@ extension Shard {
         connections[slot].transport.endWriting()
         watch(slot)
         // Timers only ever move closer; this one replaces whatever was set.
-        connections[slot].armedAt = .distantFuture
-        arm(connection: slot, at: now + Self.lingerTime)
+        wheel.schedule(slot * 2, at: now + Self.lingerTime)
     }
 
     private mutating func discard(_ slot: Int) {
@@ -344,7 +343,6 @@ extension Shard {
 
     mutating func connectionTimer(_ slot: Int) {
         guard slot < connections.highWater, connections[slot].kind != .free else { return }
-        connections[slot].armedAt = .distantFuture
         if connections[slot].isClosing { return drop(slot) }
         switch connections[slot].kind {
         case .handshake:

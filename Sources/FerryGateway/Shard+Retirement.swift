@@ -81,7 +81,7 @@ extension Shard {
         var refused = 0
         var outside: [Record] = []
         for item in deferred {
-            guard case .dropRecorded(devices[device].record.cid, let record, let place) = item.effect else { continue }
+            guard case .dropRecorded(devices[device].cid, let record, let place) = item.effect else { continue }
             refused += 1
             if place != segment { outside.append(record) }
         }
@@ -93,7 +93,7 @@ extension Shard {
         let (refused, outside) = drops(of: device, outside: segment)
         if refused > outside.count { carryDrops(of: device, segment) }
         if refused > outside.count || (changed != 0 && changed <= segment) {
-            var record = devices[device].currentRecord
+            var record = devices.record(of: device)
             // After a restart these are kept as before, and are dropped again.
             for drop in outside { record.uncount(drop) }
             if !outside.isEmpty { lowerGap(of: &record, machine: devices[device].machine, kept: outside) }
@@ -104,7 +104,7 @@ extension Shard {
             }
             devices[device].changedSegment = outside.isEmpty ? 0 : currentSegment
         }
-        let cid = devices[device].record.cid
+        let cid = devices[device].cid
         for message in devices[device].machine.log.messages(inSegment: segment) {
             remains.kept.append(MessageReference(cid: cid, seq: message.seq, location: message.location))
         }
@@ -112,7 +112,7 @@ extension Shard {
 
     /// The messages go with the segment, so from its end on the device's row tells of their drops in place of the records.
     private mutating func carryDrops(of device: Int, _ segment: UInt32) {
-        let cid = devices[device].record.cid
+        let cid = devices[device].cid
         func goes(_ item: (record: Record, effect: CommitEffect)) -> Bool {
             if case .dropRecorded(cid, _, segment) = item.effect { true } else { false }
         }

@@ -230,17 +230,14 @@ struct Shard: ~Copyable {
 
     // MARK: - Timers
 
-    /// Connections and devices share the wheel: even indices are connections, odd ones devices.
+    /// Connections and devices share the wheel: even indices are connections, odd ones devices. A timer may fire early, never
+    /// late: it only ever moves closer.
     mutating func arm(connection: Int, at deadline: Instant) {
-        guard deadline < connections[connection].armedAt else { return }
-        connections[connection].armedAt = deadline
-        wheel.schedule(connection * 2, at: deadline)
+        wheel.hasten(connection * 2, to: deadline)
     }
 
     mutating func arm(device: Int, at deadline: Instant) {
-        guard deadline < devices[device].armedAt else { return }
-        devices[device].armedAt = deadline
-        wheel.schedule(device * 2 + 1, at: deadline)
+        wheel.hasten(device * 2 + 1, to: deadline)
     }
 
     private mutating func advanceTimers() {

@@ -153,7 +153,7 @@ extension DeviceStateMachine {
     }
 
     mutating func settleAcknowledged(_ seq: Seq, actions: inout [DeviceAction]) {
-        guard seq > window.acknowledged else { return }
+        guard seq > acknowledged else { return }
         while let gap = gaps.first, gap.upTo <= seq {
             if gap.upTo <= window.sent { window.release(bytes: 0) }
             gaps.removeFirst()
