@@ -53,6 +53,8 @@ test: deps
 	@python3 protocol-spec/vectors/generate.py --check
 	$(call say,vectors as the device in Python reads them)
 	@python3 examples/device-python/check_vectors.py
+	$(call say,vectors as the backend in Python reads them)
+	@python3 examples/backend-python/check_vectors.py
 	$(call say,examples against a running gateway)
 	@python3 examples/test.py .build/debug/ferry
 

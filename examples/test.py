@@ -91,13 +91,13 @@ class Run:
     def begin(self) -> None:
         self.gateway = self._start("ferry serve", [
             self._ferry, "serve", "--data", str(self._folder / "data"), "--device-listen", "127.0.0.1:0",
-            "--http-listen", "127.0.0.1:0"])
+            "--http-listen", "127.0.0.1:0", "--backend-listen", "127.0.0.1:0"])
         ready = self.gateway.event("ready")
         self._device_address = ready["device"]
         self.app = json.loads((self._folder / "data.apps.json").read_text(encoding="utf-8"))[0]
         self._environment = {
             "FERRY_HTTP": f"http://{ready['http']}", "FERRY_APP": self.app["appId"],
-            "FERRY_APP_KEY": self.app["appKey"], "FERRY_MASTER_SECRET": self.app["masterSecret"],
+            "FERRY_LINK": ready["backend"], "FERRY_APP_KEY": self.app["appKey"], "FERRY_MASTER_SECRET": self.app["masterSecret"],
         }
 
     def _start(self, name: str, command: list[str], environment: Optional[dict[str, str]] = None) -> Process:
@@ -111,10 +111,11 @@ class Run:
             "--app", self.app["appId"], "--state", str(self._folder / "device.json"), *options]
         return self._start("device.py", command, {"FERRY_APP_SECRET": self.app["appSecret"]})
 
-    def backend(self, command: list[str], environment: Optional[dict[str, str]] = None) -> tuple[int, str]:
+    def backend(
+            self, command: list[str], environment: Optional[dict[str, str]] = None, given: str = "") -> tuple[int, str]:
         """Status and output of a backend's call."""
         result = subprocess.run(
-            command, env={**os.environ, **self._environment, **(environment or {})}, stdout=subprocess.PIPE,
+            command, input=given, env={**os.environ, **self._environment, **(environment or {})}, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS, check=False)
         return result.returncode, result.stdout + result.stderr
 
@@ -123,6 +124,14 @@ class Run:
 
     def by_python(self, *arguments: str, **environment: str) -> tuple[int, str]:
         return self.backend([sys.executable, "-B", str(EXAMPLES / "backend-python/push.py"), *arguments], environment)
+
+    def by_link(self, cid: str, lines: str) -> tuple[int, str]:
+        return self.backend([sys.executable, "-B", str(EXAMPLES / "backend-python/link.py"), cid], given=lines)
+
+    def by_stream(self, lines: str) -> tuple[int, str]:
+        return self.backend([
+            self._ferry, "push", "--stream", "--link", self._environment["FERRY_LINK"], "--app", self.app["appId"]],
+            given=lines)
 
     def by_ferry(self, cid: str, payload: str) -> tuple[int, str]:
         return self.backend([
@@ -155,7 +164,12 @@ def online(run: Run) -> str:
     expect(status == 0 and json.loads(output)["taskId"] == first, f"push.py, repeated: status {status}, {output}")
     status, output = run.by_ferry(cid, "from ferry push")
     expect(status == 0, f"ferry push: status {status}, {output}")
-    for payload in (TEXT, TEXT, "from ferry push"):
+    status, output = run.by_link(cid, "".join(f"by link {number}\n" for number in range(300)))
+    expect(status == 0 and "300 accepted, 0 refused" in output, f"link.py: status {status}, {output}")
+    status, output = run.by_stream(json.dumps({"cid": cid, "payload": "from a stream"}))
+    expect(status == 0, f"ferry push --stream: status {status}, {output}")
+    linked = [f"by link {number}" for number in range(300)]
+    for payload in (TEXT, TEXT, "from ferry push", *linked, "from a stream"):
         check_payload(device, payload, is_offline=False)
     status, output = run.by_python("status", cid, "0" * 32)
     expect(status == 0 and [json.loads(line)["online"] for line in output.splitlines()] == [True],
@@ -202,6 +216,8 @@ def refused(run: Run, cid: str) -> None:
         expect(status == 1 and "target user is invalid" in output, f"{name}, no such device: status {status}, {output}")
         status, output = call(cid, "x", FERRY_HTTP="http://127.0.0.1:9")
         expect(status == 1 and "no answer" in output, f"{name}, no gateway: status {status}, {output}")
+    status, output = run.by_link("0" * 32, "x\n")
+    expect(status == 1 and "target user is invalid" in output, f"link.py, no such device: status {status}, {output}")
 
 
 def main() -> int:

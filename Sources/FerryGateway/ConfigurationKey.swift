@@ -57,7 +57,10 @@ package struct ConfigurationKey: Sendable {
         .text("stubText", "text of the default stub", { $0.stubText = $1 }),
         .milliseconds(
             "handshakeDeadlineMs", 1...600_000, "from a connection's first byte to its welcome",
-            { $0.session.handshakeDeadline = $1 }),
+            {
+                $0.session.handshakeDeadline = $1
+                $0.link.handshakeDeadline = $1
+            }),
         .seconds(
             "keepAliveDefaultSeconds", 1...86_400, "keep-alive for devices that wish none",
             { $0.session.keepAliveDefault = $1 }),
@@ -81,11 +84,20 @@ package struct ConfigurationKey: Sendable {
             "time without an acknowledgement until a device that answers is closed",
             { $0.session.progressDeadline = $1 }),
         .milliseconds(
-            "slowDeadlineMs", 1...3_600_000, "time above the high-water mark until a device is closed",
-            { $0.session.slowDeadline = $1 }),
+            "slowDeadlineMs", 1...3_600_000, "time above the high-water mark until a device or a link is closed",
+            {
+                $0.session.slowDeadline = $1
+                $0.link.slowDeadline = $1
+            }),
         .integer(
             "highWaterBytes", 1...1 << 26, "unsent bytes of a connection above which no more is read for it",
             { $0.session.highWaterMark = Int($1) }),
+        .seconds(
+            "linkKeepAliveSeconds", 1...86_400, "how often a backend's link must be heard", { $0.link.keepAlive = $1 }),
+        .integer(
+            "linkWindow", 1...65_536, "pushes of a backend's link without an answer", { $0.link.window = Int($1) }),
+        .integer(
+            "linkWindowBytes", 70_656...1 << 30, "bytes of those pushes", { $0.link.windowBytes = Int($1) }),
         .integer(
             "payloadCharacters", 1...65_536, "characters of a transmission",
             { $0.api = APILimits(payloadCharacters: Int($1), bodyBytes: $0.api.bodyBytes) }),

@@ -16,6 +16,8 @@ struct Connection: BitwiseCopyable {
         case device
         /// A backend; its decoder and open answers are beside the slab.
         case http
+        /// A backend's link; its machine is beside the slab.
+        case link
     }
 
     // In this order nothing is padded.
@@ -37,7 +39,7 @@ struct Connection: BitwiseCopyable {
     /// The last word is out; what the peer still sends is thrown away until it closes too, for a while. A close with bytes
     /// unread would be a reset, and the peer might never see that last word.
     var isLingering = false
-    /// Nothing is read for now: its answers wait (backends that pipeline without reading).
+    /// Nothing is read for now: its answers wait (backends that send without reading).
     var isReadPaused = false
     /// Devices: index in the device table, -1 when the session is no longer this connection's.
     var device: Int32 = -1

@@ -11,6 +11,8 @@ package final class Gateway: Sendable {
     /// Where devices and backends reach it, with the ports that were picked.
     package let deviceAddress: SocketAddress
     package let httpAddress: SocketAddress
+    /// For backends' links; nil: there is none.
+    package let linkAddress: SocketAddress?
 
     private let store: any MessageStore
     private let wake: any WakeChannel
@@ -64,18 +66,17 @@ package final class Gateway: Sendable {
         let recovery = store.takeRecovery()
         clock.raise(to: recovery.lastTime)
         self.clock = clock
-        let deviceListener = try Socket.listen(configuration.deviceListen)
-        let httpListener: Int32
-        do {
-            httpListener = try Socket.listen(configuration.httpListen)
-        } catch {
-            Socket.close(deviceListener)
-            throw error
-        }
-        listeners = [deviceListener, httpListener]
+        listeners = try Self.listen(
+            [configuration.deviceListen, configuration.httpListen] + [configuration.linkListen].compactMap { $0 })
+        let (deviceListener, httpListener) = (listeners[0], listeners[1])
+        let linkListener = listeners.count > 2 ? listeners[2] : nil
         deviceAddress = SocketAddress(
             address: configuration.deviceListen.address, port: try Socket.localPort(deviceListener))
         httpAddress = SocketAddress(address: configuration.httpListen.address, port: try Socket.localPort(httpListener))
+        linkAddress =
+            if let wanted = configuration.linkListen, let linkListener {
+                SocketAddress(address: wanted.address, port: try Socket.localPort(linkListener))
+            } else { nil }
         let shards = max(1, configuration.shards)
         var mailboxes: [Mailbox<ShardMessage>] = []
         for _ in 0..<shards { mailboxes.append(try Mailbox<ShardMessage>()) }
@@ -92,7 +93,7 @@ package final class Gateway: Sendable {
             epoch: recovery.epoch, store: store, wake: wake,
             timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
             mailboxes: mailboxes,
-            listeners: (deviceListener, httpListener), seed: nil, connectionLimit: limit,
+            listeners: (deviceListener, httpListener, linkListener), seed: nil, connectionLimit: limit,
             census: ConnectionCensus(limit: limit),
             memoryBudget: Budget(
                 key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: MachineMemory.bytes())),
@@ -121,6 +122,18 @@ package final class Gateway: Sendable {
         if let failure = try Self.firstFailure(of: shards, starts) {
             stop()
             throw failure
+        }
+    }
+
+    /// All of them or none.
+    private static func listen(_ addresses: [SocketAddress]) throws(SystemError) -> [Int32] {
+        var listeners: [Int32] = []
+        do throws(SystemError) {
+            for address in addresses { listeners.append(try Socket.listen(address)) }
+            return listeners
+        } catch {
+            for listener in listeners { Socket.close(listener) }
+            throw error
         }
     }
 

@@ -15,6 +15,8 @@ package struct GatewayConfiguration: Sendable {
 
     package var deviceListen = SocketAddress(address: SocketAddress.loopback, port: 7700)
     package var httpListen = SocketAddress(address: SocketAddress.loopback, port: 7800)
+    /// For backends' links; nil: none.
+    package var linkListen: SocketAddress? = SocketAddress(address: SocketAddress.loopback, port: 7900)
     package var store = Store.embedded(folder: "data")
     /// Where wake-ups are written; nil drops them, answered as refused.
     package var outboxPath: String?
@@ -24,6 +26,7 @@ package struct GatewayConfiguration: Sendable {
     package var identity: Identity
     package var delivery = DeliveryPolicy()
     package var session = SessionPolicy()
+    package var link = LinkPolicy()
     package var api = APILimits()
     package var stubTitle: String?
     package var stubText = "You have a new message"
@@ -54,7 +57,7 @@ package struct GatewayConfiguration: Sendable {
     package var witnessPath: String?
     /// Opens a damaged data folder with what can be read of it, in a new epoch.
     package var acceptsLoss = false
-    /// Connections of both kinds that are held at once; nil takes it from the descriptor limit.
+    /// Connections of all kinds that are held at once; nil takes it from the descriptor limit.
     package var connectionLimit: Int?
 
     /// `memoryBytes`, or the usual; unlimited where nobody can say what the machine has.

@@ -37,6 +37,13 @@ package struct Identity: Sendable {
         return secret
     }
 
+    /// What the ids of an app's pushes over links are mixed with, so that no app can meet another's on purpose.
+    package func linkSalt(app: AppID) -> Identifier128 {
+        let digest = Cryptography.hmacSHA256(key: key, label("ferry/1 link", app).bytes)
+        guard let salt = Identifier128(bytes: digest) else { preconditionFailure("SHA-256 has 32 bytes") }
+        return salt
+    }
+
     /// A token for the app's backend, good until `expiresAt`. It carries its own proof, so it outlives a restart; a new
     /// master secret ends all of them.
     /// - Parameter nonce: 8 fresh random bytes.

@@ -200,7 +200,7 @@ extension Shard {
     }
 
     private mutating func refuseRepeat(_ order: PushOrder) {
-        answer(order, .failure(.requestIDReused(order.push.requestID)))
+        answer(order, .failure(.requestIDReused(order.link?.message.hex ?? order.push.requestID)))
     }
 
     /// The device is known, or known not to exist: the message gets its place in the device's stream and goes to the journal.
@@ -245,8 +245,9 @@ extension Shard {
             stub = machine.hasToken ? .due : .noToken
         }
         return AcceptedMessage(
-            cid: order.push.cid, seq: seq, messageID: MessageID(randomIdentifier()),
-            taskID: TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .single), acceptedAt: now,
+            cid: order.push.cid, seq: seq, messageID: MessageID(order.link?.message ?? randomIdentifier()),
+            taskID: TaskID(order.link?.task ?? randomIdentifier(), monthDay: now.monthDay, kind: .single),
+            acceptedAt: now,
             expiresAt: expiresAt, stub: stub, wasOnline: isOnline, request: order.key,
             alert: order.push.alert.map {
                 OwnAlert(body: $0.payload, collapseID: $0.collapseID, isBackground: $0.pushType == .background)
@@ -305,7 +306,11 @@ extension Shard {
     }
 
     mutating func answer(_ order: PushOrder, _ result: Result<PushReceipt, APIError>) {
-        post(.reply(.push(order.origin, result)), to: order.origin.shard)
+        if order.link != nil {
+            noteLinkAnswer(order.origin, result)
+        } else {
+            post(.reply(.push(order.origin, result)), to: order.origin.shard)
+        }
     }
 
     mutating func deliver(_ reply: ShardReply) {

@@ -22,7 +22,7 @@ extension Shard {
                 }
                 let transport = Transport(descriptor: accepted.descriptor)
                 switch kind {
-                case .http: spread(transport, accepted.peer)
+                case .http, .link: spread(transport, accepted.peer, kind)
                 case .handshake, .device, .free: admit(transport, accepted.peer, kind)
                 }
             case .failure(let error):
@@ -39,10 +39,10 @@ extension Shard {
 
     /// Backends are few and each brings much: the kernel gives a burst of connections to whichever shard wakes first, so
     /// they are dealt out in turn.
-    private mutating func spread(_ transport: Transport, _ peer: SocketAddress) {
+    private mutating func spread(_ transport: Transport, _ peer: SocketAddress, _ kind: Connection.Kind) {
         let shard = nextBackendShard
         nextBackendShard = (shard + 1) % environment.shards
-        post(.backend(transport, peer), to: shard)
+        post(.backend(transport, peer, kind), to: shard)
     }
 
     /// Takes in a connection that the census has counted.
@@ -70,6 +70,7 @@ extension Shard {
             backends[slot] = BackendConnection(limits: environment.httpLimits)
             backends[slot]?.quietSince = now
             arm(connection: slot, at: now + BackendConnection.requestDeadline)
+        case .link: beginLink(slot)
         case .device, .free: break
         }
     }
@@ -92,7 +93,7 @@ extension Shard {
             switch kind {
             case .http:
                 Self.refusal
-            case .handshake, .device, .free:
+            case .handshake, .device, .link, .free:
                 GatewayFrame.close(CloseFrame(code: .tooManyConnections, retryAfter: 5_000)).encoded()
             }
         _ = farewell.withUnsafeBytes { Socket.send(descriptor, $0) }
@@ -118,7 +119,7 @@ extension Shard {
         case .moved(let count):
             let bytes = UnsafeRawBufferPointer(rebasing: readBuffer[..<count])
             switch connections[slot].kind {
-            case .handshake, .device: readFrames(slot, bytes)
+            case .handshake, .device, .link: readFrames(slot, bytes)
             case .http: readRequests(slot, bytes)
             case .free: break
             }
@@ -144,6 +145,7 @@ extension Shard {
     /// Splits what came into frames. Bytes of an unfinished frame are kept; nothing else is.
     private mutating func readFrames(_ slot: Int, _ bytes: UnsafeRawBufferPointer) {
         if connections[slot].kind == .device { tell(session: slot, .bytesReceived) }
+        if connections[slot].kind == .link { tell(link: slot, .bytesReceived) }
         let hadInput = !connections[slot].input.isEmpty
         if hadInput { connections[slot].input.append(bytes) }
         var offset = 0
@@ -151,7 +153,7 @@ extension Shard {
         while true {
             let pending = hadInput ? connections[slot].input.bytes : bytes
             let rest = UnsafeRawBufferPointer(rebasing: pending[offset...])
-            switch FrameSplitter.split(rest, bodyLimit: Limits.deviceFrameBytes) {
+            switch FrameSplitter.split(rest, bodyLimit: bodyLimit(slot)) {
             case .incomplete:
                 if hadInput {
                     connections[slot].input.consume(offset)
@@ -161,7 +163,7 @@ extension Shard {
                 countBuffers(slot)
                 return
             case .tooLarge:
-                refuseFrame(slot, WireError(.frameTooLarge, "a frame is larger than a device may send"))
+                refuseFrame(slot, WireError(.frameTooLarge, "a frame is larger than the peer may send"))
                 return
             case .malformed:
                 refuseFrame(slot, WireError(.protocolError, "a frame's length is not a number"))
@@ -176,10 +178,17 @@ extension Shard {
         }
     }
 
+    /// Only who has proved itself may have the gateway gather more than a device may.
+    private func bodyLimit(_ slot: Int) -> Int {
+        connections[slot].kind == .link && links[slot]?.machine.isStreaming == true
+            ? Limits.linkFrameBytes : Limits.deviceFrameBytes
+    }
+
     private mutating func receive(_ slot: Int, type: UInt8, body: UnsafeRawBufferPointer, isLast: Bool) {
         switch connections[slot].kind {
         case .device: receiveSessionFrame(slot, type: type, body: body)
         case .handshake: receiveHandshakeFrame(slot, type: type, body: body, isLast: isLast)
+        case .link: receiveLinkFrame(slot, type: type, body: body)
         case .http, .free: break
         }
     }
@@ -188,6 +197,7 @@ extension Shard {
         switch connections[slot].kind {
         case .device: endSession(slot, with: error.code)
         case .handshake: tell(handshake: slot, .malformedReceived(error))
+        case .link: tell(link: slot, .malformedReceived(error))
         case .http, .free: break
         }
     }
@@ -238,7 +248,8 @@ extension Shard {
         countBuffers(slot)
         if connections[slot].isClosing {
             // A backend gets its whole answer; a device that has not read so far gets no more time.
-            let mustWait = connections[slot].kind == .http && !connections[slot].output.isEmpty
+            let isBackend = connections[slot].kind == .http || connections[slot].kind == .link
+            let mustWait = isBackend && !connections[slot].output.isEmpty
             // What it still sends is not read, so the poller must not tell of it either.
             if mustWait { pauseReading(slot) } else { linger(slot) }
             return
@@ -258,6 +269,7 @@ extension Shard {
         switch connections[slot].kind {
         case .device: sessionOutputMoved(slot)
         case .http: backendOutputMoved(slot)
+        case .link: linkOutputMoved(slot)
         case .handshake, .free: break
         }
     }
@@ -336,6 +348,7 @@ extension Shard {
         poller.remove(connections[slot].transport.descriptor)
         wheel.cancel(slot * 2)
         handshakes[slot] = nil
+        links[slot] = nil
         if let backend = backends.removeValue(forKey: slot) { requestBytes -= backend.countedBytes }
         bufferBytes -= Int(connections[slot].countedBytes)
         connections.remove(slot)
@@ -352,16 +365,18 @@ extension Shard {
             }
         case .device: tell(session: slot, .timePassed)
         case .http: backendTimer(slot)
+        case .link: tell(link: slot, .timePassed)
         case .free: break
         }
     }
 
-    /// The gateway stops: devices are told to come back, each after its own while.
-    mutating func closeDevicesForStop() {
+    /// The gateway stops: devices are told to come back, each after its own while; links once they have their answers.
+    mutating func closeForStop() {
         for slot in 0..<connections.highWater {
             switch connections[slot].kind {
             case .device, .handshake:
                 close(slot, .stopping, retryAfter: UInt64.random(in: 500...3_000, using: &random))
+            case .link: tell(link: slot, .stopRequested)
             case .http, .free: break
             }
         }

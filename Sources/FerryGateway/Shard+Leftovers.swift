@@ -16,6 +16,7 @@ extension Shard {
             ("backends", backends.count), ("requestBytes", requestBytes), ("waitingBytes", waitingBytes),
             ("storeBytes", storeBytes - loggedBytes), ("pendingMessages", pendingMessages),
             ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
+            ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]
     }
 

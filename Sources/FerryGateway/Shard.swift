@@ -14,7 +14,8 @@ internal import FerryWire
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Handshake`, `+Session` (devices' frames),
 /// `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk),
-/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
+/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts` and
+/// `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
     let environment: ShardEnvironment
@@ -28,6 +29,7 @@ struct Shard: ~Copyable {
     // Beside the slab, while they last.
     var handshakes = SlotTable<HandshakeStateMachine>()
     var backends = SlotTable<BackendConnection>()
+    var links = SlotTable<LinkConnection>()
     /// Bytes of unfinished requests, over all `backends`.
     var requestBytes = 0
     /// Memory of all connections' buffers.
@@ -80,6 +82,10 @@ struct Shard: ~Copyable {
     // Per tick.
     var dirty: [Int32] = []
     var acknowledging: [Int32] = []
+    var linkAnswers: [LinkAnswers] = []
+    /// Links that may have an answer to send, by token.
+    var answeringLinks: [UInt64] = []
+    var linkActions: [[LinkAction]] = []
     var mail: [[ShardMessage]]
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
@@ -113,6 +119,7 @@ struct Shard: ~Copyable {
         if let listeners = environment.listeners {
             try poller.addShared(listeners.device, token: PollToken.deviceListener)
             try poller.addShared(listeners.http, token: PollToken.httpListener)
+            if let link = listeners.link { try poller.addShared(link, token: PollToken.linkListener) }
         }
         self.index = index
         nextBackendShard = index
@@ -164,6 +171,7 @@ struct Shard: ~Copyable {
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
+        answerLinks()
         flushDirty()
         handOverFacts()
         reportMemory()
@@ -174,6 +182,7 @@ struct Shard: ~Copyable {
     var hasMoreToDo: Bool {
         if let retirement, !retirement.isTold, !retirement.isHeld { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
+            || !linkAnswers.isEmpty || !answeringLinks.isEmpty
     }
 
     private func timeout() -> Int32 {
@@ -192,6 +201,8 @@ struct Shard: ~Copyable {
             if let listeners = environment.listeners { accept(listeners.device, kind: .handshake) }
         case PollToken.httpListener:
             if let listeners = environment.listeners { accept(listeners.http, kind: .http) }
+        case PollToken.linkListener:
+            if let link = environment.listeners?.link { accept(link, kind: .link) }
         default:
             guard let connection = connections.index(of: token) else { return }
             if writable { markDirty(connection) }
@@ -212,9 +223,10 @@ struct Shard: ~Copyable {
         switch message {
         case .store(let events): for event in events { handle(event) }
         case .handOver(let handOver): receive(handOver)
-        case .backend(let transport, let peer): admit(transport, peer, .http)
+        case .backend(let transport, let peer, let kind): admit(transport, peer, kind)
         case .order(let order): take(order)
         case .reply(let reply): deliver(reply)
+        case .linkAnswers(let answers): take(answers)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
         case .timelineRead(let order, let view, let machine, let outcome): tell(order, view, machine, outcome)
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
@@ -274,8 +286,9 @@ struct Shard: ~Copyable {
         if let listeners = environment.listeners {
             poller.remove(listeners.device)
             poller.remove(listeners.http)
+            if let link = listeners.link { poller.remove(link) }
         }
-        closeDevicesForStop()
+        closeForStop()
     }
 
     /// Everything accepted is on disk and answered, what was to be sent had its chance, and no other shard has a question.
@@ -283,7 +296,7 @@ struct Shard: ~Copyable {
         if now >= drainEnds { return true }
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
-                && stubsInFlight == 0
+                && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
                 && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
         else { return false }
         if !isQuiet {
@@ -311,6 +324,7 @@ enum PollToken {
     static let mailbox = UInt64.max
     static let deviceListener = UInt64.max - 1
     static let httpListener = UInt64.max - 2
+    static let linkListener = UInt64.max - 3
 }
 
 /// What all shards share, none of it mutable here.
@@ -327,7 +341,7 @@ struct ShardEnvironment: Sendable {
     let composer: StubComposer
     let mailboxes: [Mailbox<ShardMessage>]
     /// nil where connections are handed in.
-    let listeners: (device: Int32, http: Int32)?
+    let listeners: (device: Int32, http: Int32, link: Int32?)?
     /// Makes all random numbers come again; nil outside simulation.
     let seed: UInt64?
     /// Of the whole gateway.

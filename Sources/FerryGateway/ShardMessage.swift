@@ -14,9 +14,11 @@ enum ShardMessage: Sendable {
     /// A connection whose device this shard owns.
     case handOver(HandOver)
     /// A backend's connection that another shard has accepted and counted.
-    case backend(Transport, SocketAddress)
+    case backend(Transport, SocketAddress, Connection.Kind)
     case order(APIOrder)
     case reply(ShardReply)
+    /// What one shard has for one link: all of a turn.
+    case linkAnswers(LinkAnswers)
     case stubAnswered(CID, StubPlan, StubAnswer)
     /// Answered by `ShardReply.revoked`.
     case apiTokenRevoked(digest: [UInt8], expiresAt: Instant, APIOrigin)
@@ -51,7 +53,7 @@ struct HandOver: Sendable {
     let cid: CID
 }
 
-/// Where an API answer goes: a place in the order of answers of one backend's connection.
+/// Where an API answer goes: a place in the order of answers of one backend's connection, on a link the push's number.
 struct APIOrigin: Hashable, Sendable {
     let shard: Int
     let connection: UInt64
@@ -73,13 +75,33 @@ final class PushOrder: Sendable {
     let push: SinglePush
     let key: RequestKey
     let origin: APIOrigin
+    /// Of a push that came over a link.
+    let link: LinkNames?
 
-    init(app: AppID, push: SinglePush, key: RequestKey, origin: APIOrigin) {
+    init(app: AppID, push: SinglePush, key: RequestKey, origin: APIOrigin, link: LinkNames? = nil) {
         self.app = app
         self.push = push
         self.key = key
         self.origin = origin
+        self.link = link
     }
+}
+
+/// How a push over a link is called.
+struct LinkNames: Sendable {
+    /// The backend's id, under which devices get the message too.
+    let message: Identifier128
+    /// Made of that id with the app's secret salt, so that no app can choose a task's name.
+    let task: Identifier128
+}
+
+/// Outcomes of pushes for one link, from the owners of their devices.
+struct LinkAnswers: Sendable {
+    /// The link's shard, and its connection there.
+    let shard: Int
+    let connection: UInt64
+    var accepted: [UInt64] = []
+    var refused: [(number: UInt64, error: APIError)] = []
 }
 
 /// What the owner answers.

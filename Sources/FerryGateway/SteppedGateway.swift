@@ -64,6 +64,9 @@ package final class SteppedGateway {
     /// The same for a backend's connection.
     package func connectBackend(_ descriptor: Int32, to shard: Int) { connect(descriptor, .http, shard) }
 
+    /// The same for a backend's link.
+    package func connectLink(_ descriptor: Int32, to shard: Int) { connect(descriptor, .link, shard) }
+
     private func connect(_ descriptor: Int32, _ kind: Connection.Kind, _ shard: Int) {
         guard census.enter() else { return Socket.close(descriptor) }
         let peer = SocketAddress(address: SocketAddress.loopback, port: 0)

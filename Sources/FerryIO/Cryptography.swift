@@ -1,4 +1,5 @@
 internal import COpenSSL
+package import FerryCore
 
 /// What identity and API tokens are made of. Failures of OpenSSL here mean a broken installation, not a peer's doing.
 package enum Cryptography {
@@ -14,6 +15,18 @@ package enum Cryptography {
 
     package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
         digest { copenssl_sha256(bytes, bytes.count, $0) }
+    }
+
+    /// The first half of the digest, without an array on the way.
+    package static func sha256Half(_ bytes: UnsafeRawBufferPointer) -> Identifier128 {
+        withUnsafeTemporaryAllocation(byteCount: 32, alignment: 8) { digest in
+            let start = digest.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            let content = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            precondition(copenssl_sha256(content, bytes.count, start) == 1, "OpenSSL failed")
+            return Identifier128(
+                high: UInt64(bigEndian: digest.load(as: UInt64.self)),
+                low: UInt64(bigEndian: digest.load(fromByteOffset: 8, as: UInt64.self)))
+        }
     }
 
     package static func hmacSHA256(key: [UInt8], _ bytes: [UInt8]) -> [UInt8] {

@@ -125,7 +125,7 @@ extension Ledger {
             throw fail("P4", "post \(post.number) is marked offLine, and its device was online all the time")
         }
         guard let answered = post.answeredStep, !post.mayBeTwice else { return }
-        if !post.wasOnline { throw fail("P4", "post \(post.number) was accepted offline and is not marked so") }
+        if post.wasOnline == false { throw fail("P4", "post \(post.number) was accepted offline and is not marked so") }
         if post.answeredLife < life {
             throw fail("P4", "post \(post.number) outlived a restart and is not marked offLine")
         }

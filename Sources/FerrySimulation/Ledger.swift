@@ -84,7 +84,7 @@ final class Ledger {
 
     func refused(_ number: Int) { posts[number].open -= 1 }
 
-    func accepted(_ number: Int, taskID: String, wasOnline: Bool) throws(Violation) {
+    func accepted(_ number: Int, taskID: String?, wasOnline: Bool?) throws(Violation) {
         posts[number].open -= 1
         guard posts[number].isAccepted else {
             posts[number].answeredStep = step
@@ -97,7 +97,9 @@ final class Ledger {
         }
         guard (posts[number].taskID == taskID && posts[number].wasOnline == wasOnline) || posts[number].mayBeTwice
         else {
-            throw fail("P3", "post \(number) was answered with \(posts[number].taskID), its repeat with \(taskID)")
+            throw fail(
+                "P3",
+                "post \(number) was answered with \(posts[number].taskID ?? "-"), its repeat with \(taskID ?? "-")")
         }
     }
 

@@ -26,8 +26,9 @@ struct Post {
     var answeredStep: Int?
     var answeredLife = 0
     var answeredAt = Instant.distantPast
-    var wasOnline = false
-    var taskID = ""
+    /// As the answer had it; a link's says neither.
+    var wasOnline: Bool?
+    var taskID: String?
     /// Handed to some app of the device.
     var isHanded = false
     /// A frame with it has left the gateway.

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// A backend: calls over HTTP, several at once on one connection, and posts again what it has no answer for.
+/// A backend: calls over HTTP or posts over a link, several at once on one connection, and posts again what it has no answer for.
 final class ScriptedBackend {
     private let number: Int
     private let world: World
@@ -12,6 +12,8 @@ final class ScriptedBackend {
     private(set) var unanswered: [Int] = []
     private var connections = 0
     private var place = 0
+    /// Of a backend that has a link.
+    private var speech: LinkSpeech?
 
     init(number: Int, world: World) {
         self.number = number
@@ -33,18 +35,24 @@ final class ScriptedBackend {
 
     /// Any other call; nothing when nobody listens.
     func call(_ call: BackendCall) {
-        guard send(call) else { return }
+        // A link carries posts only.
+        guard !world.isOverLinks, send(call) else { return }
         world.trace.note("call", number, open.count, 0, "\(call)")
         if case .revoke(let token) = call { world.ledger.apiTokens[token].isEnding = true }
     }
 
     private func send(_ call: BackendCall) -> Bool {
         if link == nil { connect() }
-        guard let link else { return false }
+        guard let link, speech?.isOpen != false else { return false }
         let token = world.pickAPIToken()
         let facts = world.ledger.apiTokens[token]
         open.append(OpenCall(call: call, token: token, hadEnded: facts.hasEnded, sentStep: world.trace.step))
-        link.send(call.request(world, token: facts.text))
+        if world.isOverLinks, case .post(let number) = call {
+            guard let bytes = LinkSpeech.push(world.ledger.posts[number], world) else { return false }
+            link.send(bytes)
+        } else {
+            link.send(call.request(world, token: facts.text))
+        }
         return true
     }
 
@@ -60,12 +68,20 @@ final class ScriptedBackend {
         link = world.connect(device: nil)
         connections += 1
         inbox = []
+        guard world.isOverLinks, let link else { return }
+        let speech = LinkSpeech(app: world.app)
+        self.speech = speech
+        link.send(speech.hello)
     }
 
     func turn() {
         guard let link else { return }
         inbox.append(contentsOf: link.deliver(world.portion()))
-        while let answer = nextAnswer() { take(answer) }
+        if world.isOverLinks {
+            takeLinkFrames()
+        } else {
+            while let answer = nextAnswer() { take(answer) }
+        }
         if link.isOverForPeer { lose() }
     }
 
@@ -73,6 +89,7 @@ final class ScriptedBackend {
     func lose() {
         link?.peerCloses()
         link = nil
+        speech = nil
         for call in open {
             guard case .post(let number) = call.call else { continue }
             world.ledger.answerLost(number)
@@ -80,6 +97,47 @@ final class ScriptedBackend {
         }
         open = []
     }
+
+    // MARK: - Over a link
+
+    private func takeLinkFrames() {
+        while speech != nil {
+            let heard: LinkSpeech.Heard?
+            do throws(Violation) {
+                heard = try speech?.hear(&inbox)
+            } catch {
+                world.report(error)
+                return
+            }
+            switch heard {
+            case nil: return
+            case .say(let bytes): link?.send(bytes)
+            case .opened: postAllAgain()
+            case .closed: return
+            case .outcomes(let outcomes): for code in outcomes { take(code: code) }
+            }
+        }
+    }
+
+    /// The outcome of the oldest open post; nil: accepted.
+    private func take(code: UInt64?) {
+        guard !open.isEmpty, case .post(let number) = open.removeFirst().call else {
+            world.report(Violation(promise: "P2", what: "a link got an answer that it did not ask for"))
+            return
+        }
+        world.trace.note("link answer", number, Int(code ?? 0))
+        switch code {
+        case nil:
+            world.check { () throws(Violation) in
+                try world.ledger.accepted(number, taskID: nil, wasOnline: nil)
+            }
+        case 30_019: wasRefused(number)
+        case .some(let code):
+            world.report(Violation(promise: "API", what: "post \(number) was refused over a link with \(code)"))
+        }
+    }
+
+    // MARK: - Over HTTP
 
     private func nextAnswer() -> [UInt8]? {
         guard let start = inbox.end(of: "\r\n\r\n") else { return nil }

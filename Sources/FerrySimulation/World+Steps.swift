@@ -184,6 +184,8 @@ extension World {
         let shard = dice.below(gateway.shards)
         if dice.chance(500) {
             gateway.connectDevice(theirs, to: shard)
+        } else if isOverLinks {
+            gateway.connectLink(theirs, to: shard)
         } else {
             gateway.connectBackend(theirs, to: shard)
         }

@@ -21,6 +21,9 @@ final class World {
     var scenario: Scenario
     var dice: Dice
     let keepAlive: Int
+    /// Whether backends come over links; else over HTTP. Never both, since a post has another id on each.
+    let isOverLinks: Bool
+    static let masterSecret = "master"
 
     // The machine.
     let configuration: GatewayConfiguration
@@ -64,8 +67,11 @@ final class World {
         dice = Dice(seed: seed)
         scenario = Scenario(&dice)
         keepAlive = dice.within(5...60)
+        // Not drawn, so that all else of a seed stays as it is.
+        isOverLinks = seed % 3 == 2
         entry = App(
-            id: app, key: "key", secret: String(decoding: Self.appSecret, as: UTF8.self), masterSecret: "master",
+            id: app, key: "key", secret: String(decoding: Self.appSecret, as: UTF8.self),
+            masterSecret: Self.masterSecret,
             name: nil, topic: nil)
         var configuration = GatewayConfiguration(identity: identity)
         configuration.apps = AppRegistry([entry])
@@ -137,6 +143,8 @@ final class World {
         if let device {
             ledger.linkOpened(device)
             gateway.connectDevice(theirs, to: shard)
+        } else if isOverLinks {
+            gateway.connectLink(theirs, to: shard)
         } else {
             gateway.connectBackend(theirs, to: shard)
         }

@@ -39,12 +39,13 @@ package struct CloseCode: RawRepresentable, Hashable, Sendable, BitwiseCopyable,
     package static let frameTooLarge = Self(rawValue: 5004)
     package static let fieldOutOfRange = Self(rawValue: 5005)
     package static let acknowledgedUnsent = Self(rawValue: 5006)
+    package static let linkRefused = Self(rawValue: 5007)
 
     package static let all: [CloseCode] = [
         stopping, overloaded, keepAliveExpired, ackDeadlineExpired, tooSlow, noAcknowledgement, storeUnavailable,
         tooManyConnections, handshakeTooLong, logInAgain, unknownDevice, generationRetired, wrongDeviceProof, takenOver,
         protocolError, unsupportedVersion, unknownApp, wrongAppSecret, frameTooLarge, fieldOutOfRange,
-        acknowledgedUnsent,
+        acknowledgedUnsent, linkRefused,
     ]
 
     /// By range; a number outside all ranges asks for no more than a lost connection does.
@@ -82,6 +83,7 @@ package struct CloseCode: RawRepresentable, Hashable, Sendable, BitwiseCopyable,
         case .frameTooLarge: "a frame is too large"
         case .fieldOutOfRange: "a field is out of its range"
         case .acknowledgedUnsent: "a message was acknowledged that was never sent"
+        case .linkRefused: "the app is not known, or its master secret is wrong"
         default: "closed for a reason that this version does not know"
         }
     }

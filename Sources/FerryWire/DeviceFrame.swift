@@ -44,6 +44,7 @@ package enum DeviceFrame: Hashable, Sendable {
         case .foreground: return .foreground(try ForegroundFrame(body: body))
         case .deviceToken: return .deviceToken(try DeviceTokenFrame(body: body))
         case .challenge, .registered, .welcome, .push, .gap, .resumed, .tokenSaved, .close: throw .wrongDirection
+        case .linkLogin, .linkPush, .linkWelcome, .linkAnswer: return .unknownSkippable(type)
         }
     }
 

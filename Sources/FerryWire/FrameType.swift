@@ -10,6 +10,8 @@ package enum FrameType: UInt8, Sendable, CaseIterable {
     case foreground = 0x08
     case bye = 0x09
     case deviceToken = 0x0a
+    case linkLogin = 0x21
+    case linkPush = 0x22
     case challenge = 0x41
     case registered = 0x42
     case welcome = 0x43
@@ -18,20 +20,34 @@ package enum FrameType: UInt8, Sendable, CaseIterable {
     case resumed = 0x46
     case tokenSaved = 0x47
     case close = 0x4f
+    case linkWelcome = 0x61
+    case linkAnswer = 0x62
 
     /// Whether a device may send it.
     package var isFromDevice: Bool {
         switch self {
         case .hello, .login, .register, .ack, .ping, .pong, .background, .foreground, .bye, .deviceToken: true
         case .challenge, .registered, .welcome, .push, .gap, .resumed, .tokenSaved, .close: false
+        case .linkLogin, .linkPush, .linkWelcome, .linkAnswer: false
         }
     }
 
-    /// Whether a gateway may send it.
+    /// Whether a gateway may send it to a device.
     package var isFromGateway: Bool {
         switch self {
         case .ping, .pong, .challenge, .registered, .welcome, .push, .gap, .resumed, .tokenSaved, .close: true
         case .hello, .login, .register, .ack, .background, .foreground, .bye, .deviceToken: false
+        case .linkLogin, .linkPush, .linkWelcome, .linkAnswer: false
+        }
+    }
+
+    /// Whether it is known on a backend's link and nowhere else: to devices it is a type that they do not know.
+    package var isOfLinks: Bool {
+        switch self {
+        case .linkLogin, .linkPush, .linkWelcome, .linkAnswer: true
+        case .hello, .login, .register, .ack, .ping, .pong, .background, .foreground, .bye, .deviceToken, .challenge,
+            .registered, .welcome, .push, .gap, .resumed, .tokenSaved, .close:
+            false
         }
     }
 

@@ -40,6 +40,7 @@ package enum GatewayFrame: Hashable, Sendable {
         case .tokenSaved: return .tokenSaved(try TokenSavedFrame(body: body))
         case .close: return .close(try CloseFrame(body: body))
         case .hello, .login, .register, .ack, .background, .foreground, .bye, .deviceToken: throw .wrongDirection
+        case .linkLogin, .linkPush, .linkWelcome, .linkAnswer: return .unknownSkippable(type)
         }
     }
 

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// The bytes that the four proofs of a handshake are made over (HMAC-SHA-256, computed by the caller): a label, then each
+/// The bytes that the proofs of a handshake are made over (HMAC-SHA-256, computed by the caller): a label, then each
 /// body with its length as 4 bytes before it. The label keeps one proof from being passed off as another; the lengths keep
 /// bytes from moving between bodies. Bodies are as they travelled; "signed part" is a body without its last 32 bytes.
 package enum Transcript {
@@ -40,6 +40,26 @@ package enum Transcript {
     ) -> [UInt8] {
         var writer = begin("ferry/1 welcome", hello, challenge)
         append(request, to: &writer)
+        append(signedPart, to: &writer)
+        return writer.bytes
+    }
+
+    /// Key: the app's master secret's UTF-8 bytes.
+    package static func linkLogin(
+        hello: some Collection<UInt8>, challenge: some Collection<UInt8>, signedPart: some Collection<UInt8>
+    ) -> [UInt8] {
+        var writer = begin("ferry/1 link-login", hello, challenge)
+        append(signedPart, to: &writer)
+        return writer.bytes
+    }
+
+    /// Key: the app's master secret's UTF-8 bytes. `login` is the whole body of the link-login.
+    package static func linkWelcome(
+        hello: some Collection<UInt8>, challenge: some Collection<UInt8>, login: some Collection<UInt8>,
+        signedPart: some Collection<UInt8>
+    ) -> [UInt8] {
+        var writer = begin("ferry/1 link-welcome", hello, challenge)
+        append(login, to: &writer)
         append(signedPart, to: &writer)
         return writer.bytes
     }

@@ -21,4 +21,10 @@ package enum WireLimits {
     package static let ackDeadlineSeconds: UInt64 = 10
     package static let acknowledgementSeconds: UInt64 = 60
     package static let reattachGraceSeconds: UInt64 = 5
+    /// The text of one refusal on a link.
+    package static let linkTextBytes = 256
+    /// Pushes of a link without an answer, and the bytes of their bodies.
+    package static let linkWindowDefault: UInt64 = 4_096
+    package static let linkWindowBytesDefault: UInt64 = 4_194_304
+    package static let linkKeepAliveSeconds: UInt64 = 30
 }

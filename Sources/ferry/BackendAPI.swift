@@ -20,6 +20,12 @@ struct BackendAPI {
             isRequired: true),
     ]
 
+    /// The same for a command that may do without HTTP.
+    static let optionsIfStreaming = options.map {
+        $0.name == "--http" || $0.name == "--app-key"
+            ? CommandOption($0.name, $0.value, help: $0.help, environment: $0.environment) : $0
+    }
+
     /// Authenticates.
     init(_ arguments: ArgumentParser.Arguments) throws(Failure) {
         app = arguments.value("--app") ?? ""

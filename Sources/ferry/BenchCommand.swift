@@ -23,6 +23,9 @@ enum BenchCommand {
             CommandOption("--server", "HOST:PORT", help: "the gateway's address for devices", isRequired: true),
             CommandOption(
                 "--http", "URL", help: "the gateway's API, such as http://127.0.0.1:7800", isRequired: true),
+            CommandOption("--ingress", "WAY", help: "how messages come in: http (default) or link"),
+            CommandOption(
+                "--link", "HOST:PORT", help: "with --ingress link: the gateway's address for backends' links"),
             CommandOption(
                 "--apps", "FILE", help: "the gateway's apps file; instead of the next four", environment: "FERRY_APPS"),
             CommandOption("--app", "ID", help: "the app's id; with --apps the first app by default"),
@@ -38,8 +41,10 @@ enum BenchCommand {
             CommandOption("--seconds", "S", help: "online: how long to push, default 5; idle: how long to hold"),
             CommandOption("--warm-up", "S", help: "online: pushes before, not counted; default 1"),
             CommandOption("--payload-bytes", "B", help: "16…65536; default 256"),
-            CommandOption("--connections", "C", help: "HTTP connections; default 32"),
-            CommandOption("--pipeline", "P", help: "requests without an answer on each, 1…64; default 32"),
+            CommandOption("--connections", "C", help: "connections of backends; default 32, with links 4"),
+            CommandOption(
+                "--pipeline", "P",
+                help: "requests without an answer on each, 1…64, default 32; with links 1…4096, default 1024"),
             CommandOption("--rate", "R", help: "messages per second; default as fast as it goes"),
             CommandOption(
                 "--outstanding", "N", help: "online without --rate: messages on their way at once; default 1000"),

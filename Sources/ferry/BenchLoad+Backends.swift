@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import FerryIO
 
-/// One HTTP connection that pushes: what is written and has not left, and the due times of what is not answered.
+/// One connection that pushes: what is written and has not left, and the due times of what is not answered.
 struct BenchBackend {
     var descriptor: Int32
     var output: [UInt8] = []
@@ -11,6 +11,8 @@ struct BenchBackend {
     var openHead = 0
     var isWaitingToWrite = false
     var isGone = false
+    /// Of a link: the number up to which it is answered.
+    var linkAnswered: UInt64 = 0
 
     var inFlight: Int { open.count - openHead }
 
@@ -32,6 +34,7 @@ struct BenchBackend {
 
 extension BenchLoad {
     mutating func openBackends(token: String) throws(BenchFailure) {
+        if let link = settings.link { return try openLinks(link) }
         template = BenchTemplate(settings, token: token)
         for index in backends.count..<settings.backends {
             do throws(SystemError) {
@@ -59,7 +62,6 @@ extension BenchLoad {
     /// Writes what is due and what the limits allow, then sends. One connection is filled before the next is taken, so
     /// that what is due together leaves together.
     mutating func publishDue(first: UInt64, limit: UInt64, start: UInt64, toAll: Bool) {
-        guard let template else { return }
         var used = -1
         while tally.published - first < limit {
             let due = dueTime(tally.published - first, start)
@@ -69,8 +71,12 @@ extension BenchLoad {
             if used >= 0 && used != backend { flush(used) }
             used = backend
             let device = toAll ? inTurn(tally.published - first) : anyDevice()
-            template.append(
-                to: &backends[backend].output, number: tally.published, device: devices[device].cid, due: due)
+            let cid = devices[device].cid
+            if let linkTemplate {
+                linkTemplate.append(to: &backends[backend].output, number: tally.published, device: cid, due: due)
+            } else {
+                template?.append(to: &backends[backend].output, number: tally.published, device: cid, due: due)
+            }
             backends[backend].open.append(due)
             tally.published += 1
         }
@@ -173,6 +179,7 @@ extension BenchLoad {
 
     /// Takes whole answers off the front and says how many bytes they had.
     private mutating func readAnswers(_ index: Int, _ bytes: UnsafeRawBufferPointer) -> Int {
+        if linkTemplate != nil { return readLinkAnswers(index, bytes) }
         let received = BenchClock.nanoseconds
         var offset = 0
         while let answer = BenchAnswer.read(UnsafeRawBufferPointer(rebasing: bytes[offset...])) {

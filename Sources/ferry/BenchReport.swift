@@ -46,6 +46,7 @@ struct BenchReport {
         set("devices", UInt64(settings.devices))
         set("payloadBytes", UInt64(settings.payloadBytes))
         set("ack", settings.acks.rawValue)
+        set("ingress", settings.ingress.rawValue)
         if let rate = settings.rate { set("rate", UInt64(rate)) }
     }
 

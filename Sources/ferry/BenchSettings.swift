@@ -32,7 +32,17 @@ struct BenchSettings {
         case none
     }
 
+    /// How messages come in.
+    enum Ingress: String, CaseIterable {
+        case http
+        /// Backends' links.
+        case link
+    }
+
     let mode: Mode
+    let ingress: Ingress
+    /// The gateway's address for links; nil without them.
+    let link: SocketAddress?
     let server: SocketAddress
     let http: SocketAddress
     let httpURL: String
@@ -64,6 +74,18 @@ struct BenchSettings {
     init(_ arguments: ArgumentParser.Arguments) throws(BenchFailure) {
         mode = try Self.choice(arguments, "--mode", .online)
         acks = try Self.choice(arguments, "--ack", .each)
+        ingress = try Self.choice(arguments, "--ingress", .http)
+        if ingress == .link {
+            let text = arguments.value("--link") ?? ""
+            guard let link = SocketAddress(text), link.port != 0 else {
+                throw BenchFailure(
+                    sentence: "--ingress link needs --link HOST:PORT with an IPv4 address or localhost, not \"\(text)\""
+                )
+            }
+            self.link = link
+        } else {
+            link = nil
+        }
         let serverText = arguments.value("--server") ?? ""
         guard let server = SocketAddress(serverText), server.port != 0 else {
             throw BenchFailure(
@@ -108,8 +130,10 @@ struct BenchSettings {
         }
         warmUpSeconds = try Self.number(arguments, "--warm-up", 0...3_600) ?? 1
         payloadBytes = try Self.number(arguments, "--payload-bytes", BenchStamp.bytes...Limits.payloadBytes) ?? 256
-        backends = try Self.number(arguments, "--connections", 1...1_000) ?? 32
-        pipeline = try Self.number(arguments, "--pipeline", 1...64) ?? 32
+        backends = try Self.number(arguments, "--connections", 1...1_000) ?? (ingress == .http ? 32 : 4)
+        pipeline =
+            try Self.number(arguments, "--pipeline", 1...(ingress == .http ? 64 : 4_096))
+            ?? (ingress == .http ? 32 : 1_024)
         let rate = try Self.number(arguments, "--rate", 1...10_000_000)
         self.rate = mode == .backlog ? rate ?? 5_000 : rate
         outstanding = try Self.number(arguments, "--outstanding", 1...1_000_000) ?? 1_000

@@ -6,19 +6,37 @@ internal import Foundation
 enum PushCommand {
     private static let parser = ArgumentParser(
         command: "push",
-        summary: "Sends one message to one device over the gateway's HTTP API and prints the API's answer.",
-        options: BackendAPI.options + [
-            CommandOption("--cid", "CID", help: "the device", isRequired: true),
+        summary: """
+            Sends one message to one device over the gateway's HTTP API and prints the API's answer.
+
+            With --stream it sends many over a backend's link instead, read from stdin as lines of JSON:
+              {"cid": …, "payload": text or "payloadBase64": …, "ttl": ms, "id": 32 hex digits, "alert": {"aps": …},
+               "collapseId": …}
+            of which only the device and one payload are needed. A line that comes again under the same id is not delivered
+            twice. Prints a line a second on stderr, refused and unanswered ones as lines of JSON on stdout; exits 0 only
+            when all were accepted.
+            """,
+        options: BackendAPI.optionsIfStreaming + [
+            CommandOption("--cid", "CID", help: "the device"),
             CommandOption("--payload", "TEXT", help: "the message; this or --payload-file"),
             CommandOption("--payload-file", "FILE", help: "reads the message, UTF-8, from a file"),
             CommandOption("--ttl", "MS", help: "how long to keep the message, in milliseconds; -1: live only"),
             CommandOption("--request-id", "ID", help: "makes a repeat safe (default: random)"),
+            CommandOption("--stream", help: "reads messages from stdin and sends them over a link"),
+            CommandOption("--link", "HOST:PORT", help: "with --stream: the gateway's address for backends' links"),
         ])
 
     /// Answers the exit status: 0 only when the API said that it took the message.
     static func run(_ arguments: [String]) -> Int32 {
         CommandOutput.run(parser, arguments) { arguments in
-            BackendAPI.run { () throws(Failure) in try push(arguments) }
+            if arguments.has("--stream") { return PushStream.run(arguments) }
+            // Not marked as required, since a stream needs none of them.
+            for name in ["--http", "--app-key", "--cid"] where !arguments.has(name) {
+                let alternative = name == "--app-key" ? " (or FERRY_APP_KEY in the environment)" : ""
+                CommandOutput.failure("\(name)\(alternative) is missing; see ferry push --help")
+                return 2
+            }
+            return BackendAPI.run { () throws(Failure) in try push(arguments) }
         }
     }
 

@@ -23,6 +23,9 @@ enum ServeCommand {
                 "--device-listen", "HOST:PORT", help: "for devices; default 127.0.0.1:7700, port 0 picks one"),
             CommandOption("--http-listen", "HOST:PORT", help: "for backends; default 127.0.0.1:7800, port 0 picks one"),
             CommandOption(
+                "--backend-listen", "HOST:PORT",
+                help: "for backends' links, or none; default 127.0.0.1:7900, port 0 picks one"),
+            CommandOption(
                 "--apps", "FILE", help: "apps, a JSON array; default DIR.apps.json", environment: "FERRY_APPS"),
             CommandOption("--store", "embedded|memory", help: "memory keeps nothing; default embedded"),
             CommandOption("--shards", "N", help: "threads; default one per core"),
@@ -60,13 +63,14 @@ enum ServeCommand {
             .info, "ready",
             [
                 "device": gateway.deviceAddress.description, "http": gateway.httpAddress.description,
-                "shards": "\(settings.configuration.shards)",
+                "backend": gateway.linkAddress?.description ?? "none", "shards": "\(settings.configuration.shards)",
                 "seconds": String(format: "%.2f", Date().timeIntervalSince(started)),
             ])
         var ready = JSONLine()
         ready.set("event", "ready")
         ready.set("device", gateway.deviceAddress.description)
         ready.set("http", gateway.httpAddress.description)
+        if let address = gateway.linkAddress { ready.set("backend", address.description) }
         ready.set("pid", UInt64(ProcessInfo.processInfo.processIdentifier))
         CommandOutput.line(ready.text)
         var signal = signals.wait()

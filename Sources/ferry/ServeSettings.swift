@@ -27,6 +27,7 @@ struct ServeSettings {
         ("apps", "apps file (`--apps`)"),
         ("deviceListen", "`HOST:PORT` for devices (`--device-listen`)"),
         ("httpListen", "`HOST:PORT` for backends (`--http-listen`)"),
+        ("backendListen", "`HOST:PORT` for backends' links, or `none` (`--backend-listen`)"),
         ("store", "`embedded` or `memory` (`--store`)"),
         ("insecurePlain", "`true` lets listeners without TLS be reached from beyond this machine (`--insecure-plain`)"),
     ]
@@ -68,11 +69,15 @@ struct ServeSettings {
         configuration.httpListen =
             try Self.address(
                 try setting("--http-listen", "httpListen"), "--http-listen") ?? configuration.httpListen
+        if let text = try setting("--backend-listen", "backendListen") {
+            configuration.linkListen = text == "none" ? nil : try Self.address(text, "--backend-listen")
+        }
         let isInsecureAllowed = try file.flag("insecurePlain") ?? false
         if !arguments.has("--insecure-plain") && !isInsecureAllowed {
+            let link = configuration.linkListen.map { [("--backend-listen", $0)] } ?? []
             for (name, address) in [
                 ("--device-listen", configuration.deviceListen), ("--http-listen", configuration.httpListen),
-            ] where !address.isLoopback {
+            ] + link where !address.isLoopback {
                 throw SettingsError(
                     "\(name) \(address) can be reached from beyond this machine, and there is no TLS yet: "
                         + "listen on 127.0.0.1, or add --insecure-plain if the network in between is trusted")

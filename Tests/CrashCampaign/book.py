@@ -25,7 +25,7 @@ class Message:
     first_sent: float = 0.0
     answered: float = 0.0
     answered_life: int = 0
-    task: str = ""
+    task: str = ""  # a link tells none
     handed: bool = False
     handed_life: int = 0
     handed_task: str = ""
@@ -112,7 +112,7 @@ class Mailbox:
                 raise Violation(f"{self.name}: message {message.uid} was answered before another was posted that came "
                                 "before it")
             newest_send = max(newest_send, message.first_sent)
-            if message.handed_task != message.task:
+            if message.task and message.handed_task != message.task:
                 raise Violation(f"{self.name}: message {message.uid} came as task {message.handed_task}, and was "
                                 f"answered as {message.task}")
             if message.answered_life < message.handed_life and not message.handed_offline:
@@ -137,6 +137,7 @@ class World:
     life: int = 0
     device_port: int = 0
     http_port: int = 0
+    link_port: int = 0
     is_up: bool = False
     is_draining: bool = False
     is_over: bool = False

@@ -26,6 +26,7 @@ from backends import Backend
 from book import Violation, World
 from devices import Device
 from gateway import Gateway
+from links import LinkBackend
 
 KINDS = {"acking": 16, "slow": 10, "silent": 10, "reconnecting": 12, "background": 8, "absent": 8}
 BACKENDS = 24
@@ -71,8 +72,8 @@ class Campaign:
         devices = [Device(self.world, kind, index, random.Random(f"{seed}/{kind}/{index}"),
                           flooded=kind == "absent" and index < 2)
                    for kind, count in KINDS.items() for index in range(count)]
-        backends = [Backend(self.world, devices, index, random.Random(f"{seed}/backend/{index}"))
-                    for index in range(BACKENDS)]
+        backends = [(LinkBackend if index % 4 == 3 else Backend)(
+            self.world, devices, index, random.Random(f"{seed}/backend/{index}")) for index in range(BACKENDS)]
         tasks = [asyncio.create_task(self.world.guard(one.run)) for one in [*devices, *backends]]
         try:
             await self._make(gateway, random.Random(f"{seed}/make"))

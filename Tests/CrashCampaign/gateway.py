@@ -44,7 +44,8 @@ class Gateway:
             self.process = await asyncio.create_subprocess_exec(
                 self.binary, "serve", "--config", str(config), "--data", str(self.data), "--apps",
                 str(self.home / "apps.json"), "--witness", str(self.witness), "--device-listen", "127.0.0.1:0",
-                "--http-listen", "127.0.0.1:0", "--shards", str(self.chance.choice((1, 2, 2, 3))),
+                "--http-listen", "127.0.0.1:0", "--backend-listen", "127.0.0.1:0", "--shards",
+                str(self.chance.choice((1, 2, 2, 3))),
                 stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=log)
 
     async def ready(self) -> None:
@@ -60,6 +61,7 @@ class Gateway:
         event = json.loads(line)
         self.world.device_port = int(event["device"].rpartition(":")[2])
         self.world.http_port = int(event["http"].rpartition(":")[2])
+        self.world.link_port = int(event["backend"].rpartition(":")[2])
         self.world.life += 1
         self.world.is_up = True
 

@@ -106,8 +106,27 @@ internal import Testing
             #expect(refused.lines.isEmpty)
             #expect(refused.errors.contains(taken) && refused.errors.contains("in use"), "\(refused.errors)")
         }
+        let link = try await Child.run(
+            other.arguments + [
+                "--device-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--backend-listen",
+                world.links.description,
+            ])
+        #expect(link.status == 1)
+        #expect(link.errors.contains(world.links.description) && link.errors.contains("in use"), "\(link.errors)")
         // Nothing was left behind that keeps it from starting.
         try await other.start()
+    }
+
+    @Test func `links can be switched off`() async throws {
+        let world = try await World(shards: 1, starts: false)
+        let child = try Child(
+            world.arguments + [
+                "--device-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--backend-listen", "none",
+            ])
+        let ready = try #require(try await child.line())
+        #expect(ready.contains("ready") && !ready.contains("backend"))
+        child.send(SIGTERM)
+        #expect(try await child.status() == 0)
     }
 
     @Test func `beyond loopback, plain TCP must be asked for`() async throws {
@@ -117,9 +136,15 @@ internal import Testing
             #expect(refused.status == 1)
             #expect(refused.errors.contains("--insecure-plain"), "\(refused.errors)")
         }
+        let link = try await Child.run(
+            world.arguments + [
+                "--device-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--backend-listen", "0.0.0.0:0",
+            ])
+        #expect(link.status == 1 && link.errors.contains("--backend-listen 0.0.0.0:0"), "\(link.errors)")
         let allowed = try Child(
             world.arguments + ["--device-listen", "0.0.0.0:0", "--http-listen", ":0", "--insecure-plain"])
-        #expect(try await allowed.line()?.contains("ready") == true)
+        let ready = try #require(try await allowed.line())
+        #expect(ready.contains("ready") && ready.contains("\"backend\":\"127.0.0.1:"))
         allowed.send(SIGINT)
         #expect(try await allowed.line() == nil)
         #expect(try await allowed.status() == 0)
@@ -162,7 +187,7 @@ internal import Testing
         let world = try await World(shards: shards, starts: false)
         let arguments = [
             "serve", "--data", world.data, "--shards", "\(shards)", "--device-listen", "127.0.0.1:0", "--http-listen",
-            "127.0.0.1:0",
+            "127.0.0.1:0", "--backend-listen", "127.0.0.1:0",
         ]
         let first = try Child(arguments)
         #expect(try await first.line()?.contains("ready") == true)

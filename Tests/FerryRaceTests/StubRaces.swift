@@ -291,18 +291,12 @@ struct StubRaces {
         backend.post("a", to: former, alert: "hello")
         world.settle()
         #expect(formerLine.stream() == [.push("a", false)])
+        let token = try #require(former.token)
         formerLine.send(.background)
+        laterLine.send(.deviceToken(DeviceTokenFrame(change: .set(token))))
         world.turn()
         world.sync()
-        world.turn()
-        #expect(world.waiting("reads") == 1)
-        // The other device's claim, and then the loss of this one, are on disk before the reader has its turn.
-        let token = try #require(former.token)
-        laterLine.send(.deviceToken(DeviceTokenFrame(change: .set(token))))
-        for _ in 0..<3 {
-            world.turn()
-            world.sync()
-        }
+        // In this turn the text is asked for, and the loss of the token goes to the disk, which is done first.
         world.turn()
         #expect(world.waiting("reads") == 1)
         world.settle()

@@ -27,7 +27,11 @@ struct RegistryTests {
             "keepAliveMaximumSeconds": WireLimits.keepAliveMaximumSeconds,
             "handshakeSeconds": WireLimits.handshakeSeconds, "ackDeadlineSeconds": WireLimits.ackDeadlineSeconds,
             "acknowledgementSeconds": WireLimits.acknowledgementSeconds,
-            "reattachGraceSeconds": WireLimits.reattachGraceSeconds,
+            "reattachGraceSeconds": WireLimits.reattachGraceSeconds, "linkFrameBytes": UInt64(Limits.linkFrameBytes),
+            "apnsPayloadBytes": UInt64(Limits.apnsPayloadBytes), "collapseIdBytes": UInt64(Limits.collapseIDBytes),
+            "linkTextBytes": UInt64(WireLimits.linkTextBytes), "linkWindowDefault": WireLimits.linkWindowDefault,
+            "linkWindowBytesDefault": WireLimits.linkWindowBytesDefault,
+            "linkKeepAliveSeconds": WireLimits.linkKeepAliveSeconds,
         ]
         for (name, value) in ours { #expect(registered[name] == value, "\(name)") }
     }
@@ -39,7 +43,10 @@ struct RegistryTests {
 
     @Test func `the frame types and who sends them are the registry's`() throws {
         let frames = try rows("frame-types", "frames")
-        #expect(Set(frames.compactMap { $0["type"] as? Int }) == Set(FrameType.allCases.map { Int($0.rawValue) }))
+        let links = Set(try rows("frame-types", "linkFrames").compactMap { $0["type"] as? Int })
+        #expect(links == Set(FrameType.allCases.filter(\.isOfLinks).map { Int($0.rawValue) }))
+        #expect(
+            links.union(frames.compactMap { $0["type"] as? Int }) == Set(FrameType.allCases.map { Int($0.rawValue) }))
         for frame in frames {
             let type = try Samples.unwrap(FrameType(rawValue: UInt8(try Samples.unwrap(frame["type"] as? Int))))
             let direction = try #require(frame["direction"] as? String)

@@ -84,7 +84,7 @@ class Group:
         if plain:
             self.raw("empty-body", ["FRM-008"], b"", 5000)
             self.raw("one-byte-short", ["FRM-008"], plain[:-1] + self.tail, 5000)
-        limit = codec.LIMITS["deviceFrameBytes" if self.direction == "toGateway" else "gatewayFrameBytes"]
+        limit = codec.LIMITS[codec.BODY_LIMITS[self.direction]]
         room = limit - len(plain) - len(self.tail) - 1
         count = room - len(varint(room - 2))
         self.good("of-the-greatest-size", ["FRM-003"], values, [(99, bytes(count))], decode_only=True)

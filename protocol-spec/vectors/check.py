@@ -28,7 +28,7 @@ def requirements(found):
 
 def cited(found, names):
     for folder in ("vectors", "dialogues"):
-        for path in sorted((codec.ROOT / folder).glob("*.json")):
+        for path in sorted((codec.ROOT / folder).rglob("*.json")):
             content = json.loads(path.read_text())
             for item in content.get("cases", [content]):
                 found += [f"{path.name}: {name} does not exist" for name in item["spec"] if name not in names]
@@ -51,6 +51,9 @@ def registries(found):
     for item in codec.FRAMES:
         if f"| `{item['type']:02x}` | {item['name']} |" not in texts["02-framing.md"]:
             found.append(f"02-framing.md: {item['name']}")
+    for item in codec.LINK_FRAMES:
+        if f"| `{item['type']:02x}` | {item['name']} |" not in texts["10-backend-link.md"]:
+            found.append(f"10-backend-link.md: {item['name']}")
 
 
 def example(found):
@@ -65,18 +68,21 @@ def example(found):
             found.append("09-worked-example.md: " + text[:40])
 
 
-def step_problem(step):
+def step_problem(step, is_link):
     keys = set(step) - {"on"}
     if keys in ({"advance"}, {"drop"}, {"newEpoch"}, {"closeExpected"}, {"accept"}):
         return None
     if keys == {"from", "replay"} or keys == {"from", "bytes"}:
         return None
-    if keys != {"from", "frame"} or step["from"] not in ("device", "gateway"):
+    peer = "backend" if is_link else "device"
+    if keys != {"from", "frame"} or step["from"] not in (peer, "gateway"):
         return "a step of no known form"
     known = codec.BY_NAME.get(step["frame"]["type"])
     if known is None:
         return "an unknown frame " + step["frame"]["type"]
-    if known["direction"] not in ("both", "toGateway" if step["from"] == "device" else "toDevice"):
+    direction = codec.SHARED.get(known["name"], known["direction"]) if is_link else known["direction"]
+    ways = ("linkToGateway", "linkToBackend") if is_link else ("toGateway", "toDevice")
+    if direction not in ("both", ways[0] if step["from"] == peer else ways[1]):
         return known["name"] + " goes the wrong way"
     allowed = {field["name"] for field in known["fields"]} | {"type", "extensions"} | (
         {"proof"} if known["signed"] else set())
@@ -85,13 +91,15 @@ def step_problem(step):
 
 
 def dialogues(found):
-    for path in sorted((codec.ROOT / "dialogues").glob("*.json")):
+    for path in sorted((codec.ROOT / "dialogues").rglob("*.json")):
+        is_link = path.parent.name == "link"
         content = json.loads(path.read_text())
         if list(content) != ["name", "text", "spec", "runs", "given", "steps"] or content["name"] != path.stem:
             found.append(f"{path.name}: its shape")
-        if content["given"] not in ("nothing", "registered", "session") or not content["runs"]:
+        given = ("device",) if is_link else ("nothing", "registered", "session")
+        if content["given"] not in given or not content["runs"]:
             found.append(f"{path.name}: given or runs")
-        problems = [step_problem(step) for step in content["steps"]]
+        problems = [step_problem(step, is_link) for step in content["steps"]]
         found += [f"{path.name}, step {index}: {text}" for index, text in enumerate(problems) if text]
 
 

@@ -17,8 +17,16 @@ def registry(name):
 
 LIMITS = {item["name"]: item["value"] for item in registry("limits")["limits"]}
 FRAMES = registry("frame-types")["frames"]
-BY_NAME = {frame["name"]: frame for frame in FRAMES}
+LINK_FRAMES = registry("frame-types")["linkFrames"]
+BY_NAME = {frame["name"]: frame for frame in FRAMES + LINK_FRAMES}
 BY_TYPE = {frame["type"]: frame for frame in FRAMES}
+# What a link shares with devices' connections, with who sends it there.
+SHARED = {"hello": "linkToGateway", "challenge": "linkToBackend", "ping": "both", "pong": "both", "close": "linkToBackend"}
+# On a link every device's type is known, so that it is refused and not skipped.
+LINK_BY_TYPE = {frame["type"]: frame | {"direction": SHARED.get(frame["name"], "nobody")} for frame in FRAMES} | {
+    frame["type"]: frame for frame in LINK_FRAMES}
+BODY_LIMITS = {"toGateway": "deviceFrameBytes", "toDevice": "gatewayFrameBytes", "linkToGateway": "linkFrameBytes",
+               "linkToBackend": "gatewayFrameBytes"}
 PROTOCOL_ERROR, TOO_LARGE, OUT_OF_RANGE = 5000, 5004, 5005
 PROOF = 32
 APP_ID = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
@@ -62,6 +70,9 @@ def field_bytes(field, value):
         return string(value.encode())
     if kind == "bytes":
         return string(value)
+    if kind == "refusals":
+        return varint(len(value)) + b"".join(
+            varint(number) + varint(code) + string(words.encode()) for number, code, words in value)
     return varint(len(value)) + b"".join(varint(code) + varint(count) for code, count in value)
 
 
@@ -132,6 +143,9 @@ def read_field(reader, field):
     kind = field["kind"]
     if kind == "reasons":
         return [(reader.varint(), reader.varint()) for _ in range(reader.varint())]
+    if kind == "refusals":
+        return [(reader.varint(), reader.varint(), reader.string(LIMITS["linkTextBytes"]).decode(errors="replace"))
+                for _ in range(reader.varint())]
     if kind == "raw":
         return reader.raw(field["size"])
     if kind in ("text", "bytes"):
@@ -153,6 +167,10 @@ def check_token(environment, token):
 def check_meaning(name, values, extensions):
     if name == "device-token":
         check_token(values["environment"], values["token"])
+    if name == "link-answer":
+        numbers = [0, *(number for number, _, _ in values["refusals"])]
+        if any(later <= earlier for earlier, later in zip(numbers, numbers[1:])) or numbers[-1] > values["upTo"]:
+            raise Fault(OUT_OF_RANGE, "refusals")
     if name in ("login", "register"):
         first = {}
         for tag, data in extensions:
@@ -171,7 +189,7 @@ def read_header(data, direction):
     if end is None:
         raise Fault(PROTOCOL_ERROR, "the length has more than four bytes")
     length = Reader(length_bytes[:end + 1]).varint()
-    if length > LIMITS["deviceFrameBytes" if direction == "toGateway" else "gatewayFrameBytes"]:
+    if length > LIMITS[BODY_LIMITS[direction]]:
         raise Fault(TOO_LARGE, "the frame is too large")
     return data[0], length, end + 2
 
@@ -180,7 +198,7 @@ def decode(data, direction):
     """One whole frame: None when it is to be skipped, else (name, values, extensions, proof or None)."""
     kind, length, start = read_header(data, direction)
     assert len(data) == start + length, "not one whole frame"
-    known = BY_TYPE.get(kind)
+    known = (LINK_BY_TYPE if direction.startswith("link") else BY_TYPE).get(kind)
     if known is None:
         if kind >= 0x80:
             raise Fault(PROTOCOL_ERROR, "a type that must be understood")

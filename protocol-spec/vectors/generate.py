@@ -10,6 +10,7 @@ import sys
 import cases
 import check
 import codec
+import link_cases
 import transcripts
 
 HERE = codec.ROOT / "vectors"
@@ -47,7 +48,8 @@ def shown(name, values, extensions, proof):
         if isinstance(value, bytes):
             value = packed(value)
         elif isinstance(value, list):
-            value = [{"code": number(code), "count": number(count)} for code, count in value]
+            value = [dict(zip(("number", "code", "text") if key == "refusals" else ("code", "count"),
+                              (number(part) if isinstance(part, int) else part for part in entry))) for entry in value]
         elif isinstance(value, int):
             value = number(value)
         out[key] = value
@@ -85,14 +87,19 @@ def text(kind, items):
 def main():
     files = {kind + ".json": text(kind, [written(case) for case in group]) for kind, group in cases.all().items()}
     files["proofs.json"] = text("proofs", transcripts.all())
+    files |= {f"link/{kind}.json": text(kind, [written(case) for case in group])
+              for kind, group in link_cases.all().items()}
+    files["link/proofs.json"] = text("proofs", transcripts.links())
     names = [item["name"] for content in files.values() for item in json.loads(content)["cases"]]
     assert len(names) == len(set(names)), "a case name is used twice"
     if "--check" not in sys.argv[1:]:
+        (HERE / "link").mkdir(exist_ok=True)
         for name, content in files.items():
             (HERE / name).write_text(content)
     wrong = [name for name, content in files.items() if not (HERE / name).exists()
              or (HERE / name).read_text() != content]
-    wrong += [path.name + " is not generated" for path in HERE.glob("*.json") if path.name not in files]
+    wrong += [path.name + " is not generated" for path in HERE.rglob("*.json")
+              if str(path.relative_to(HERE)) not in files]
     wrong += check.problems()
     for item in wrong:
         print("differs or wrong:", item, file=sys.stderr)

@@ -2,6 +2,7 @@
 
 import cases
 import codec
+import link_cases
 
 HELLO, CHALLENGE = cases.HELLO, cases.CHALLENGE
 
@@ -58,6 +59,24 @@ def registration(name, app_secret, extensions):
               ("welcome", sealed(third))]
     return handshake(name, ["HSK-016", "HSK-018", "HSK-019", "HSK-020"],
                      {"appSecret": app_secret, "deviceSecret": secret.hex()}, frames, [first, second, third])
+
+
+def link(name, master_secret):
+    key = master_secret.encode()
+    first = step("ferry/1 link-login", key, [HELLO, CHALLENGE, codec.body("link-login", link_cases.LOGIN)])
+    whole = sealed(first)
+    second = step("ferry/1 link-welcome", key,
+                  [HELLO, CHALLENGE, whole, codec.body("link-welcome", link_cases.WELCOME)])
+    frames = [("hello", HELLO), ("challenge", CHALLENGE), ("link-login", whole), ("link-welcome", sealed(second))]
+    case = handshake(name, ["LNK-004", "LNK-006", "HSK-016"], {"masterSecret": master_secret}, frames, [first, second])
+    for entry in case["frames"]:
+        entry["direction"] = codec.SHARED.get(entry["type"], entry["direction"])
+    return case
+
+
+def links():
+    return [link("link-handshake", "correct horse battery staple"),
+            link("link-handshake-secret-beyond-ascii", "schl\u00fcssel-\u5bc6\u94a5")]
 
 
 def all():

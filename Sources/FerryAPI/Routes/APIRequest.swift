@@ -113,8 +113,6 @@ package struct APILimits: Hashable, Sendable {
 
     /// Devices in one call that asks about many.
     static let cidsPerCall = 1000
-    /// The longest ttl in milliseconds: three days.
-    static let maximumTimeToLive: Int64 = 259_200_000
-    /// ttl when the sender names none: two hours.
-    static let defaultTimeToLive: Int64 = 7_200_000
+    static let maximumTimeToLive = Limits.timeToLiveMilliseconds
+    static let defaultTimeToLive = Limits.timeToLiveDefaultMilliseconds
 }

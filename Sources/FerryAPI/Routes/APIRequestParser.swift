@@ -1,4 +1,4 @@
-internal import FerryCore
+package import FerryCore
 
 /// Reads the parameters of calls. It keeps a JSON parser, so there is one a thread.
 package final class APIRequestParser {
@@ -25,6 +25,35 @@ package final class APIRequestParser {
         case .health: .success(.health)
         case .ready: .success(.ready)
         }
+    }
+
+    /// A push that came over a link, checked like one that came over HTTP, but for the characters of its payload, which is
+    /// of bytes. `ttl` is in milliseconds, nil for the default, and not looked at for a live-only one.
+    package func linkPush(
+        cid: CID, payload: [UInt8], ttl: UInt64?, isLiveOnly: Bool, alert: [UInt8], collapseID: String,
+        isBackground: Bool
+    ) -> Result<SinglePush, APIError> {
+        guard !payload.isEmpty else { return .failure(.empty("payload")) }
+        let time: TimeToLive
+        if isLiveOnly {
+            time = .liveOnly
+        } else {
+            let milliseconds = ttl ?? UInt64(APILimits.defaultTimeToLive)
+            guard milliseconds > 0, milliseconds <= UInt64(APILimits.maximumTimeToLive) else {
+                return .failure(
+                    .invalid("ttl", "\(milliseconds), must be 1 to \(APILimits.maximumTimeToLive) milliseconds"))
+            }
+            time = .milliseconds(Int64(milliseconds))
+        }
+        var checked: APNsAlert?
+        if !alert.isEmpty || !collapseID.isEmpty {
+            do throws(APIError) {
+                checked = try APNsAlert.read(alert, collapseID: collapseID, isBackground: isBackground, json)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return .success(SinglePush(requestID: "", cid: cid, payload: payload, ttl: time, alert: checked))
     }
 
     private func read(

@@ -1,8 +1,6 @@
 internal import FerryCore
 
 extension APNsAlert {
-    private static let collapseIDBytes = 64
-
     /// Builds the request that `push_channel.ios` describes. nil when it says nothing that a device could show or an
     /// app could read: the gateway's default alert then goes out. `auto_badge` is checked and has no effect yet.
     static func read(_ ios: FieldReader?) throws(APIError) -> APNsAlert? {
@@ -49,14 +47,42 @@ extension APNsAlert {
 
     private static func readCollapseID(_ ios: FieldReader) throws(APIError) -> String? {
         guard let text = try ios.nonEmptyString("apns-collapse-id") else { return nil }
-        let name = ios.path("apns-collapse-id")
-        guard text.utf8.count <= collapseIDBytes else {
-            throw .overLimit(name, "\(text.utf8.count) bytes, at most \(collapseIDBytes)")
+        return try checkCollapseID(text, ios.path("apns-collapse-id"))
+    }
+
+    private static func checkCollapseID(_ text: String, _ name: String) throws(APIError) -> String {
+        guard text.utf8.count <= Limits.collapseIDBytes else {
+            throw .overLimit(name, "\(text.utf8.count) bytes, at most \(Limits.collapseIDBytes)")
         }
         // It travels as a header value, whose ends are trimmed on the way.
         guard text.utf8.allSatisfy({ (0x20...0x7e).contains($0) }), text.utf8.first != 0x20, text.utf8.last != 0x20
         else { throw .invalid(name, "\(Excerpt.quoted(text)), must be printable ASCII without spaces at its ends") }
         return text
+    }
+}
+
+extension APNsAlert {
+    /// The alert of a push that came over a link: the body for APNs as the backend made it, which must be an object with an
+    /// object `aps`; nil when the push has none.
+    static func read(_ body: [UInt8], collapseID: String, isBackground: Bool, _ json: JSONParser) throws(APIError)
+        -> APNsAlert?
+    {
+        guard !body.isEmpty else {
+            guard collapseID.isEmpty else { throw .empty("alert") }
+            return nil
+        }
+        let parsed = json.withParsed(body) { root in
+            guard root.kind == .object, case .value(let aps) = root.member("aps") else { return false }
+            return aps.kind == .object
+        }
+        switch parsed {
+        case .success(true): break
+        case .success(false): throw .type("alert", mustBe: "a JSON object with an object aps")
+        case .failure(.noMemory): throw .busy(retryAfterSeconds: 1)
+        case .failure(let fault): throw .invalid("alert", "it is not JSON: \(fault.explanation)")
+        }
+        let collapseID = collapseID.isEmpty ? nil : try checkCollapseID(collapseID, "collapseId")
+        return APNsAlert(payload: body, collapseID: collapseID, pushType: isBackground ? .background : .alert)
     }
 }
 

@@ -12,16 +12,23 @@ final class Child: Sendable {
     private let errorEnd = Inbox<Bool>()
     private let output: Pipe
     private let errorOutput: Pipe
+    private let input: Pipe?
     private let readers: [OSThread]
 
     var processIdentifier: Int32 { process.processIdentifier }
     /// All that it wrote on stderr until now.
     var errorText: String { errors.withLock { String(decoding: $0, as: UTF8.self) } }
 
+    /// `input`: what it reads on stdin, with more to come by `write` unless `endsInput`; nil: nothing at all.
     /// `descriptors`: how many it may have.
-    init(_ arguments: [String], environment: [String: String] = [:], descriptors: Int? = nil) throws {
+    init(
+        _ arguments: [String], environment: [String: String] = [:], descriptors: Int? = nil, input: [UInt8]? = nil,
+        endsInput: Bool? = nil
+    ) throws {
         let exit = Inbox<Int32>()
         self.exit = exit
+        let inputPipe = input == nil ? nil : Pipe()
+        self.input = inputPipe
         (process, output, errorOutput) = try Self.spawning.withLock { _ in
             let process = Process()
             let output = Pipe()
@@ -34,7 +41,10 @@ final class Child: Sendable {
             }
             process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
                 .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
-            process.standardInput = FileHandle.nullDevice
+            process.standardInput = inputPipe ?? FileHandle.nullDevice
+            if let inputPipe {
+                _ = fcntl(inputPipe.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
+            }
             process.standardOutput = output
             process.standardError = errorOutput
             process.terminationHandler = { process in
@@ -56,7 +66,14 @@ final class Child: Sendable {
                 if data.isEmpty { errorEnd.end() }
             },
         ]
+        if let input, !input.isEmpty { write(input) }
+        if let input, endsInput ?? !input.isEmpty { endInput() }
     }
+
+    /// To its stdin; as much as a pipe holds.
+    func write(_ bytes: [UInt8]) { try? input?.fileHandleForWriting.write(contentsOf: Data(bytes)) }
+
+    func endInput() { try? input?.fileHandleForWriting.close() }
 
     /// Blocks a thread of its own until the pipe's other end is closed.
     private static func read(_ pipe: Pipe, _ take: @escaping @Sendable (Data) -> Void) throws -> OSThread {

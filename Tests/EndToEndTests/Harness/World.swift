@@ -33,6 +33,7 @@ final class World {
     private var child: Child?
     private(set) var devices = SocketAddress(address: 0, port: 0)
     private(set) var backends = SocketAddress(address: 0, port: 0)
+    private(set) var links = SocketAddress(address: 0, port: 0)
 
     var data: String { folder + "/data" }
     var outboxPath: String { data + "/outbox.jsonl" }
@@ -59,7 +60,7 @@ final class World {
 
     func configure(_ configuration: [String: Any]) throws {
         // A whole segment is read at each start, and a debug build takes its time.
-        let all = configuration.merging(["segmentBytes": 4 << 20]) { given, _ in given }
+        let all = configuration.merging(["segmentBytes": 4 << 20, "backendListen": "127.0.0.1:0"]) { given, _ in given }
         try JSONSerialization.data(withJSONObject: all)
             .write(to: URL(fileURLWithPath: folder + "/config.json"))
     }
@@ -89,16 +90,19 @@ final class World {
         let child = try Child(
             arguments + [
                 "--device-listen", "\(address):\(devices.port)", "--http-listen", "\(address):\(backends.port)",
+                "--backend-listen", "\(address):\(links.port)",
             ], descriptors: descriptorLimit)
         guard let line = try await child.line(),
             let ready = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
             ready["event"] as? String == "ready",
             let devices = (ready["device"] as? String).flatMap({ SocketAddress($0) }),
-            let backends = (ready["http"] as? String).flatMap({ SocketAddress($0) })
+            let backends = (ready["http"] as? String).flatMap({ SocketAddress($0) }),
+            let links = (ready["backend"] as? String).flatMap({ SocketAddress($0) })
         else { throw Unexpected("the gateway did not get ready: \(child.errorText)") }
         self.child = child
         self.devices = devices
         self.backends = backends
+        self.links = links
     }
 
     /// What the gateway has logged in this life, once that holds all of `words`.

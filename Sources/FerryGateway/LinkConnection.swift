@@ -1,0 +1,43 @@
+internal import FerryCore
+internal import FerryIO
+internal import FerrySession
+
+/// What a backend's link has beside its slot. One shard's own.
+final class LinkConnection {
+    var machine: LinkStateMachine
+    /// Whose link it is; nil before its welcome.
+    var app: AppID?
+    /// The app's; see `Identity.linkSalt`.
+    var salt = Identifier128(high: 0, low: 0)
+    /// In the list of links that may have an answer to send.
+    var isAnswering = false
+
+    init(_ machine: LinkStateMachine) { self.machine = machine }
+}
+
+extension LinkNames {
+    /// Mixes the id with the salt, so that the key whose low bits are given away below has all of both in its other bits.
+    /// A permutation: two ids of one app never have the same task, and ids of a counter never the same key.
+    init(id: Identifier128, salt: Identifier128) {
+        var (high, low) = (id.high ^ salt.high, id.low ^ salt.low)
+        high ^= Self.mixed(low)
+        low ^= Self.mixed(high)
+        message = id
+        task = Identifier128(high: high, low: low)
+    }
+
+    /// What repeats are known by. Its low bits are the device's partition, as for every request.
+    func key(of cid: CID) -> Identifier128 {
+        let partitions = UInt64(Limits.partitions)
+        let partition = UInt64(Partition(of: cid).index)
+        return Identifier128(high: task.high, low: task.low / partitions * partitions + partition)
+    }
+
+    /// The finalizer of splitmix64.
+    private static func mixed(_ word: UInt64) -> UInt64 {
+        var mixed = word
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}
