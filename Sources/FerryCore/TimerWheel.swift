@@ -12,6 +12,7 @@ package struct TimerWheel {
     private static let farthest: Int64 = 1 << 30
 
     /// What the wheel holds for each index: 12 bytes, in chunks, so that growing moves nothing and leaves nothing behind.
+    /// A chunk none of whose indices ever had a deadline is empty.
     private struct Entry: BitwiseCopyable {
         static let unscheduled = Int32.min
 
@@ -71,7 +72,8 @@ package struct TimerWheel {
     }
 
     package func isScheduled(_ index: Int) -> Bool {
-        index >> Self.chunkBits < chunks.count && self[index].previous != Entry.unscheduled
+        let chunk = index >> Self.chunkBits
+        return chunk < chunks.count && !chunks[chunk].isEmpty && self[index].previous != Entry.unscheduled
     }
 
     /// Moves time on and appends each index whose deadline has come to `fired`, in order of tick.
@@ -137,9 +139,11 @@ package struct TimerWheel {
     }
 
     private mutating func grow(to index: Int) {
-        while index >> Self.chunkBits >= chunks.count {
-            chunks.append(ContiguousArray(repeating: Entry(), count: 1 << Self.chunkBits))
+        let chunk = index >> Self.chunkBits
+        if chunk >= chunks.count {
+            chunks.append(contentsOf: repeatElement([], count: chunk + 1 - chunks.count))
         }
+        if chunks[chunk].isEmpty { chunks[chunk] = ContiguousArray(repeating: Entry(), count: 1 << Self.chunkBits) }
     }
 
     private func deadline(_ index: Int) -> Int64 {

@@ -21,16 +21,17 @@ struct DeviceEntry {
     private var slot: Int32 = -1
     /// The first segment with a change of the record that the tables do not have yet; 0 when they have all.
     var changedSegment: UInt32 = 0
-    /// How often the device went offline while it was in memory.
-    var absences: UInt32 = 0
-    /// A read of the store is under way for its stream.
-    var isReading = false
-    /// An acknowledgement waits to be journalled at the end of the tick.
-    var isAckPending = false
-    /// Was at rest when its timer last fired; if it still is when that fires again, it may leave memory.
-    var isResting = false
-    /// The place in the table holds a device.
-    fileprivate(set) var isInUse = true
+    /// How often the device went offline while it was in memory, the low half: what is compared are two counts of one sync.
+    var absences: UInt16 = 0
+    private var flags: Flags = .inUse
+
+    private struct Flags: OptionSet {
+        let rawValue: UInt8
+        static let inUse = Self(rawValue: 1)
+        static let reading = Self(rawValue: 2)
+        static let ackPending = Self(rawValue: 4)
+        static let resting = Self(rawValue: 8)
+    }
 
     fileprivate init(_ record: DeviceRecord, app: UInt32) {
         cid = record.cid
@@ -41,6 +42,32 @@ struct DeviceEntry {
         machine = DeviceStateMachine(
             acknowledged: record.acknowledged, gap: record.gap, hasToken: record.token != nil)
         token = record.token
+    }
+
+    private subscript(flag: Flags) -> Bool {
+        get { flags.contains(flag) }
+        set { if newValue { flags.insert(flag) } else { flags.remove(flag) } }
+    }
+
+    /// The place in the table holds a device.
+    var isInUse: Bool { self[.inUse] }
+
+    /// A read of the store is under way for its stream.
+    var isReading: Bool {
+        get { self[.reading] }
+        set { self[.reading] = newValue }
+    }
+
+    /// An acknowledgement waits to be journalled at the end of the tick.
+    var isAckPending: Bool {
+        get { self[.ackPending] }
+        set { self[.ackPending] = newValue }
+    }
+
+    /// Was at rest when its timer last fired; if it still is when that fires again, it may leave memory.
+    var isResting: Bool {
+        get { self[.resting] }
+        set { self[.resting] = newValue }
     }
 
     /// The connection of its session, or of its background, by its slot; nil when there is none. Whoever frees the slot says
@@ -65,7 +92,7 @@ struct DeviceEntry {
         machine = DeviceStateMachine(acknowledged: .zero, gap: nil, hasToken: false)
         packedToken = nil
         slot = -1
-        isInUse = false
+        flags = []
     }
 }
 

@@ -260,7 +260,7 @@ extension Shard {
 
     /// The message is on disk.
     mutating func accepted(
-        _ message: AcceptedMessage, _ order: PushOrder, _ location: RecordLocation, absences: UInt32
+        _ message: AcceptedMessage, _ order: PushOrder, _ location: RecordLocation, absences: UInt16
     ) {
         note(.accepted(Acceptance(message)), of: message.cid)
         let answer = RequestAnswer(

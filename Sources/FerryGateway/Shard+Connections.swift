@@ -317,7 +317,7 @@ extension Shard {
         connections[slot].transport.endWriting()
         watch(slot)
         // Timers only ever move closer; this one replaces whatever was set.
-        wheel.schedule(slot * 2, at: now + Self.lingerTime)
+        wheel.schedule(slot, at: now + Self.lingerTime)
     }
 
     private mutating func discard(_ slot: Int) {
@@ -346,7 +346,7 @@ extension Shard {
     /// Frees the slot; the descriptor lives on.
     mutating func release(_ slot: Int) {
         poller.remove(connections[slot].transport.descriptor)
-        wheel.cancel(slot * 2)
+        wheel.cancel(slot)
         handshakes[slot] = nil
         links[slot] = nil
         if let backend = backends.removeValue(forKey: slot) { requestBytes -= backend.countedBytes }

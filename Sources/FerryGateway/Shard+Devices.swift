@@ -27,8 +27,8 @@ extension Shard {
         deviceActions.append(actions)
         if let deadline = devices[device].machine.deadline {
             arm(device: device, at: deadline)
-        } else if devices[device].connection == nil {
-            arm(device: device, at: now + Self.restingTime)
+        } else {
+            armResting(device)
         }
     }
 
@@ -87,11 +87,16 @@ extension Shard {
             return
         }
         if entry.isResting {
-            wheel.cancel(device * 2 + 1)
+            wheel.cancel(timer(of: device))
             devices.remove(device)
         } else {
             devices[device].isResting = true
         }
+    }
+
+    /// A device without a connection is looked at from time to time.
+    mutating func armResting(_ device: Int) {
+        if devices[device].connection == nil { arm(device: device, at: now + Self.restingTime) }
     }
 
     // MARK: - The record
@@ -149,8 +154,8 @@ extension Shard {
         guard let waiters = loading.removeValue(forKey: cid) else { return }
         var device = devices.index(of: cid)
         if device == nil, let record { device = devices.insert(record) }
-        if let device { arm(device: device, at: now + Self.restingTime) }
         serve(waiters, cid, device)
+        if let device { armResting(device) }
     }
 
     mutating func serve(_ waiters: [DeviceWaiter], _ cid: CID, _ device: Int?) {

@@ -173,7 +173,7 @@ extension Shard {
         markChanged(device, segment: segment)
         let waiters = loading.removeValue(forKey: cid) ?? []
         serve(waiters, cid, device)
-        arm(device: device, at: now + Self.restingTime)
+        armResting(device)
     }
 
     // MARK: - Retired segments

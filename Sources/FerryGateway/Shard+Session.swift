@@ -71,7 +71,7 @@ extension Shard {
 
     /// Whether the device may cause one more record; one that causes too many is closed.
     private mutating func mayWrite(_ slot: Int) -> Bool {
-        if connections[slot].writes.add(now: now, limit: Self.writesPerMinute) { return true }
+        if connections[slot].mayWrite(now: now, limit: Self.writesPerMinute) { return true }
         endSession(slot, with: .overloaded)
         return false
     }
@@ -81,7 +81,7 @@ extension Shard {
         let device = Int(connections[slot].device)
         guard device >= 0, devices.isInUse(device), devices[device].connection == slot else { return }
         devices[device].connection = nil
-        arm(device: device, at: now + Self.restingTime)
+        armResting(device)
     }
 
     // MARK: - The session and its device
@@ -158,7 +158,7 @@ extension Shard {
         }
         guard let session = devices[device].machine.presence.session else {
             // It never began: `foreground` was refused.
-            arm(device: device, at: now + Self.restingTime)
+            armResting(device)
             return
         }
         note(.detached(session, Departure(ending), closeCode: closing?.rawValue ?? 0), device)

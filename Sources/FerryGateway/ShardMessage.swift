@@ -11,8 +11,9 @@ internal import FerryWire
 /// What other threads tell a shard through its mailbox.
 enum ShardMessage: Sendable {
     case store([StoreEvent])
-    /// A connection whose device this shard owns.
-    case handOver(HandOver)
+    /// A connection whose device this shard owns. The rare and large are held by reference: queues of messages keep the room
+    /// that they had in the worst moment.
+    indirect case handOver(HandOver)
     /// A backend's connection that another shard has accepted and counted.
     case backend(Transport, SocketAddress, Connection.Kind)
     case order(APIOrder)
@@ -29,7 +30,7 @@ enum ShardMessage: Sendable {
     /// Another device has claimed the token: to the owner of the one that had it, `holder`.
     case tokenLost(TokenClaim, holder: CID)
     /// The log has answered for a device of this shard, which was so when it was asked.
-    case timelineRead(TimelineOrder, DeviceView, DeviceStateMachine, TimelineOutcome)
+    indirect case timelineRead(TimelineOrder, DeviceView, DeviceStateMachine, TimelineOutcome)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain

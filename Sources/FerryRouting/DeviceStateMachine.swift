@@ -21,8 +21,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
     var work: ContiguousArray<DeviceWork> = []
     package internal(set) var presence = Presence.offline
     package internal(set) var hasToken: Bool
-    /// Limits of the last session's window.
-    var messageLimit: Int32 = 1
+    /// Limits of the last session's window. No window is granted that has more messages than this type holds.
+    var messageLimit: Int16 = 1
     var byteLimit: Int32 = 1
 
     enum DefaultStub: Hashable, Sendable, BitwiseCopyable {
@@ -193,7 +193,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
     /// The send cursor goes back to the ack cursor.
     mutating func rewind() {
         window = AckWindow(
-            messageLimit: messageLimit, byteLimit: byteLimit, acknowledged: acknowledged)
+            messageLimit: Int32(messageLimit), byteLimit: byteLimit, acknowledged: acknowledged)
         findEarliestExpiry()
     }
 

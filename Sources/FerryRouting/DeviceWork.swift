@@ -51,11 +51,11 @@ extension DeviceStateMachine {
     package internal(set) var window: AckWindow {
         get {
             AckWindow(
-                messageLimit: messageLimit, byteLimit: byteLimit, acknowledged: acknowledged,
+                messageLimit: Int32(messageLimit), byteLimit: byteLimit, acknowledged: acknowledged,
                 flight: work.isEmpty ? AckWindow.Flight() : work[0].flight)
         }
         set {
-            messageLimit = newValue.messageLimit
+            messageLimit = Int16(clamping: newValue.messageLimit)
             byteLimit = newValue.byteLimit
             acknowledged = newValue.acknowledged
             let flight = newValue.flight
