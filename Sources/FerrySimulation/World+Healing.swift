@@ -1,6 +1,7 @@
 internal import FerryClientCore
 internal import FerryCore
 internal import FerryGateway
+internal import FerryRouting
 internal import FerryStore
 internal import FerryWire
 
@@ -30,7 +31,9 @@ extension World {
                 client.handle(.stopRequested)
             }
         }
-        for turn in 0..<600 {
+        // Where pushes are refused while others are kept, all of them need as many acknowledgements one after the other.
+        let isRefusing = configuration.delivery.capPolicy == .refuse || !configuration.storeBytes.isUnlimited
+        for turn in 0..<(isRefusing ? 6_000 : 600) {
             guard violation == nil else { return }
             if turn % 20 == 19 {
                 // The devices of those that left.

@@ -74,10 +74,14 @@ struct Journal: Sendable {
 
     /// The segment that the next batch goes to, unless it has no room.
     var segment: UInt32 { current?.number ?? nextSegment }
-    /// Everything in the journal lies before this.
+    /// Everything in the journal lies before this, and whatever is written next does not, by this process or after a crash
+    /// by another: the number of a segment that is not there yet may be used by either.
     var end: JournalPosition {
-        current.map { JournalPosition(segment: $0.number, offset: UInt32(truncatingIfNeeded: $0.offset)) }
-            ?? JournalPosition(segment: nextSegment, offset: 0)
+        guard let segment = current else {
+            return JournalPosition(
+                segment: nextSegment &- 1, offset: UInt32(truncatingIfNeeded: previousLength))
+        }
+        return JournalPosition(segment: segment.number, offset: UInt32(truncatingIfNeeded: segment.offset))
     }
 
     /// Writes `pieces` as one batch, syncs it, and answers where each piece lies. Each piece is a run of whole records.

@@ -24,7 +24,7 @@ enum ServeCommand {
             CommandOption("--http-listen", "HOST:PORT", help: "for backends; default 127.0.0.1:7800, port 0 picks one"),
             CommandOption(
                 "--backend-listen", "HOST:PORT",
-                help: "for backends' links, or none; default 127.0.0.1:7900, port 0 picks one"),
+                help: "for backends' links, or none; default 127.0.0.1:7900, or a port that is picked like the devices'"),
             CommandOption(
                 "--apps", "FILE", help: "apps, a JSON array; default DIR.apps.json", environment: "FERRY_APPS"),
             CommandOption("--store", "embedded|memory", help: "memory keeps nothing; default embedded"),

@@ -71,6 +71,9 @@ struct ServeSettings {
                 try setting("--http-listen", "httpListen"), "--http-listen") ?? configuration.httpListen
         if let text = try setting("--backend-listen", "backendListen") {
             configuration.linkListen = text == "none" ? nil : try Self.address(text, "--backend-listen")
+        } else if configuration.deviceListen.port == 0 {
+            // Whoever lets one port be picked has other gateways on this machine.
+            configuration.linkListen?.port = 0
         }
         let isInsecureAllowed = try file.flag("insecurePlain") ?? false
         if !arguments.has("--insecure-plain") && !isInsecureAllowed {

@@ -43,6 +43,48 @@ struct CarriedDropTests {
         #expect((device.record.gap?.count ?? 0) == (isRetired ? 1 : 0))
     }
 
+    /// The row of a device says which drops it counts by a place in the journal. It named a segment that could not be begun;
+    /// the next life began at an earlier number, and what was dropped there was taken for counted, and never told.
+    @Test func `A drop counts though the life before could not begin a segment`() throws {
+        let fixture = Fixture(segmentBytes: 4_096, keptSegments: 2)
+        let registration = try #require(Sample.registration(1))
+        let device = DeviceRecord(registration: registration)
+        var store = try fixture.open()
+        _ = store.takeRecovery()
+        try store.start(sinks: [{ _ in }])
+        append([.deviceRegistered(registration)], store)
+        for seq in 1...12 as ClosedRange<UInt64> {
+            append([.messageAccepted(Sample.message(1, seq: seq, payload: 1_000))], store)
+        }
+        fixture.crash(.kept)
+        // A life that retires a segment while nothing can be written.
+        store = try fixture.open()
+        _ = store.takeRecovery()
+        let inbox = ModelShard.Inbox()
+        try store.start(sinks: [{ inbox.post($0) }])
+        store.step()
+        try #require(inbox.drain().contains { if case .segmentRetiring(1) = $0 { true } else { false } })
+        var faults = MemoryDisk.Faults()
+        faults.writes = 2
+        fixture.disk.inject(faults)
+        append([.deviceSeen(cid: registration.cid, at: Instant(milliseconds: 9))], store)
+        #expect(inbox.drain().contains { if case .refused = $0 { true } else { false } })
+        var remains = SegmentRemains()
+        remains.devices = [device]
+        store.submit([.remains(segment: 1, remains, isLast: true)], from: 0)
+        store.step()
+        store.step()
+        #expect(inbox.drain().contains { if case .segmentRetired(1) = $0 { true } else { false } })
+        fixture.crash(.lost)
+        store = try fixture.open()
+        _ = store.takeRecovery()
+        try store.start(sinks: [{ _ in }])
+        append([.settled(cid: registration.cid, seq: Seq(12), state: .expired)], store)
+        fixture.crash(.kept)
+        let found = try fixture.open().takeRecovery().devices.first { $0.record.cid == registration.cid }
+        #expect(found?.record.gap?.count == 1)
+    }
+
     private func append(_ records: [Record], _ store: SteppedStore) {
         var writer = ByteWriter()
         for record in records { RecordCodec.append(record, to: &writer) }

@@ -65,7 +65,7 @@ class Gateway:
         self._log = open(home / "gateway.log", "wb")
         self.process = subprocess.Popen(
             [binary, "serve", "--config", str(config), "--data", str(home / "data"), "--insecure-plain",
-             "--device-listen", "0.0.0.0:0", "--http-listen", "127.0.0.1:0"],
+             "--device-listen", "0.0.0.0:0", "--http-listen", "127.0.0.1:0", "--backend-listen", "none"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._log)
         assert self.process.stdout
         line = self.process.stdout.readline()

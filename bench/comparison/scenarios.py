@@ -117,12 +117,13 @@ def scenarios(quick: bool, most_sockets: int) -> list[Scenario]:
     seconds = 1 if quick else 3
     online = ["--mode", "online", "--devices", devices, "--seconds", seconds]
     single = Contestant("ferry", "ferry", "64 keep-alive connections, up to 16 requests in the pipe of each", HTTP_64)
+    link = Contestant("ferry-link", "ferry", "4 backend links", ["--ingress", "link"])
     spilling = Contestant("ferry-spilling", "ferry", "journal segments of 4 MiB, one kept: the rest is in the tables",
                           configuration=SPILLING)
     return [
         Scenario(
             "online", f"Online: one message to one of {devices:,} devices, 256 B, 1,000 on their way", online,
-            [*peers("floor"), single, *peers("mosquitto", "nats", "redis", "redis-streams")], online_figures(),
+            [*peers("floor"), single, link, *peers("mosquitto", "nats", "redis", "redis-streams")], online_figures(),
             ["rate", "cpu"]),
         Scenario(
             "single", "Online, one request at a time on each of 64 connections, 64 on their way", online,
@@ -133,13 +134,13 @@ def scenarios(quick: bool, most_sockets: int) -> list[Scenario]:
             online_figures(), ["rate", "cpu"]),
         Scenario(
             "half", "Online at half load: messages are due at even intervals", online,
-            [*peers("floor"), single, *peers("mosquitto")], online_figures(rate=True),
+            [*peers("floor"), single, link, *peers("mosquitto")], online_figures(rate=True),
             ["p50", "p99", "cpu"],
             "Each at half of its own median rate above; the floor at Ferry's, so that both do the same work."),
         Scenario(
             "offline", f"Offline: accepted for {offline:,} devices that are away, three messages each",
             ["--mode", "offline", "--devices", offline, "--messages", 3],
-            peers("floor", "ferry", "mosquitto", "redis-streams"),
+            [*peers("floor", "ferry"), link, *peers("mosquitto", "redis-streams")],
             [Figure("rate", "accepted per second", lambda r: r["acceptedPerSecond"]),
              Figure("cpu", "server CPU-s per million", lambda r: r["gateway"]["cpuSecondsPerMillion"], 1),
              Figure("memory", "server MB after", lambda r: r["gateway"]["rssAnonBytes"] / 1e6), LOAD, OTHERS],
@@ -204,8 +205,12 @@ BARS = [
     Bar("online by single pushes one at a time: CPU per message", "single", "ferry", "cpu", 2.2, against="floor"),
     Bar("half load: p50", "half", "ferry", "p50", 2, against="floor"),
     Bar("half load: p99", "half", "ferry", "p99", 2, against="floor"),
+    Bar("half load by the backend link: p50", "half", "ferry-link", "p50", 2, against="floor"),
+    Bar("half load by the backend link: p99", "half", "ferry-link", "p99", 2, against="floor"),
     Bar("offline: accepted per second", "offline", "ferry", "rate", 5, True, "mosquitto"),
     Bar("offline: CPU-s per million, all in the journal", "offline", "ferry", "cpu", 3),
+    Bar("offline by the backend link: CPU-s per million, all in the journal", "offline", "ferry-link", "cpu", 3),
+    Bar("offline by the backend link: accepted per second", "offline", "ferry-link", "rate", 5, True, "mosquitto"),
     Bar("accepting while the journal spills to the tables: CPU-s per million", "flush", "ferry-spilling", "fill", 7),
     Bar("flush from the journal: messages per second", "flush", "ferry", "rate", 3, True, "mosquitto"),
     Bar("broadcast to 19,000 online devices: rate", "broadcast", "ferry", "rate", 0.8, True, "floor"),

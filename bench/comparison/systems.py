@@ -147,7 +147,7 @@ class Ferry(Server):
         """Seconds from the command to its ready line."""
         began = time.monotonic()
         self.spawn(self.executables["ferry"], "serve", "--config", self.folder / "config.json", "--data",
-                   self.folder / "data", "--device-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0")
+                   self.folder / "data", "--device-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--backend-listen", "127.0.0.1:0")
         self.ready = self.ready_line()
         return time.monotonic() - began
 
@@ -162,7 +162,7 @@ class Ferry(Server):
     def command(self) -> list[str]:
         return [self.executables["ferry"], "bench", "--server", self.ready["device"], "--http",
                 "http://" + self.ready["http"], "--apps", self.folder / "data.apps.json", "--gateway-pid",
-                self.process.pid]
+                self.process.pid, "--link", self.ready["backend"]]
 
 
 class Mosquitto(Server):
