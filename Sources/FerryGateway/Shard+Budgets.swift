@@ -80,7 +80,8 @@ extension Shard {
     /// allocator and growing arrays add is in them.
     var memoryEstimate: Int {
         tally.kept * MemoryCost.keptMessage + devices.count * MemoryCost.device
-            + connections.count * MemoryCost.connection + requests.count * IdempotencyWindow.bytesPerEntry
+            + connections.count * MemoryCost.connection
+            + (handshakes.count + backends.count + links.count) * MemoryCost.besideConnection + requests.count * IdempotencyWindow.bytesPerEntry
             + tokenHolders.count * MemoryCost.tokenHolder + loading.count * MemoryCost.loading + bufferBytes
             + requestBytes + waitingBytes
             + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
@@ -110,8 +111,12 @@ extension Shard {
 /// Bytes that one of each takes.
 enum MemoryCost {
     static let keptMessage = 64
-    static let device = 640
-    static let connection = 1_024
+    /// Its entry, name and timer; and what its machine holds beside itself while something is kept for it.
+    static let device = 448
+    /// Its slot and timer.
+    static let connection = 128
+    /// What a connection has beside its slot until its device has logged in, and a backend's for good.
+    static let besideConnection = 896
     static let tokenHolder = 64
     /// A device whose record is asked for.
     static let loading = 256
