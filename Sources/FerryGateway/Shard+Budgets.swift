@@ -81,7 +81,8 @@ extension Shard {
     var memoryEstimate: Int {
         tally.kept * MemoryCost.keptMessage + devices.count * MemoryCost.device
             + connections.count * MemoryCost.connection
-            + (handshakes.count + backends.count + links.count) * MemoryCost.besideConnection + requests.count * IdempotencyWindow.bytesPerEntry
+            + (handshakes.count + backends.count + links.count) * MemoryCost.besideConnection + requests.count
+            * IdempotencyWindow.bytesPerEntry
             + tokenHolders.count * MemoryCost.tokenHolder + loading.count * MemoryCost.loading + bufferBytes
             + requestBytes + waitingBytes
             + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
