@@ -28,6 +28,10 @@ struct BackendConnection {
     private var firstSlot: UInt64 = 0
     /// What of the decoder's bytes is in the shard's sum.
     var countedBytes = 0
+    /// Bytes of answers that wait for their turn.
+    private(set) var waitingBytes = 0
+    /// What of them is in the shard's sum.
+    var countedAnswerBytes = 0
     /// Since when a request is coming in.
     var requestSince: Instant?
     /// Since when nothing moved.
@@ -55,12 +59,15 @@ struct BackendConnection {
         response.encode(
             into: &bytes, keepAlive: answers[index].keepAlive, includesBody: !answers[index].isHead)
         answers[index].bytes = bytes
+        waitingBytes += bytes.count
     }
 
     /// The next answer whose turn it is, and whether the connection closes after it.
     mutating func next() -> (bytes: [UInt8], closes: Bool)? {
         guard head < answers.count, let bytes = answers[head].bytes else { return nil }
         let closes = answers[head].closes
+        waitingBytes -= bytes.count
+        answers[head].bytes = nil
         head += 1
         firstSlot += 1
         if head == answers.count {

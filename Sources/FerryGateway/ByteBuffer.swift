@@ -13,6 +13,8 @@ struct ByteBuffer: BitwiseCopyable {
     private var block: UnsafeMutableRawPointer?
     private static let headBytes = 16
     private static let smallest = 256 - headBytes
+    /// Bytes that it holds at most; far above what any connection should come to.
+    static let largest = 1 << 30
 
     private var head: UnsafeMutablePointer<Head>? { block?.assumingMemoryBound(to: Head.self) }
 
@@ -27,20 +29,28 @@ struct ByteBuffer: BitwiseCopyable {
         return UnsafeRawBufferPointer(start: block + Self.headBytes + start, count: Int(head.pointee.end) - start)
     }
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        guard let source = bytes.baseAddress, bytes.count > 0 else { return }
+    /// False, and nothing appended, when it would be more than `largest`.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let source = bytes.baseAddress, bytes.count > 0 else { return true }
+        guard hasRoom(for: bytes.count) else { return false }
         reserve(bytes.count).copyMemory(from: source, byteCount: bytes.count)
         head?.pointee.end += Int32(bytes.count)
+        return true
     }
 
-    mutating func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { append($0) } }
+    mutating func append(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { append($0) } }
 
-    /// Lets `write` put up to `count` bytes at the end; it answers how many it wrote.
-    mutating func append(upTo count: Int, _ write: (UnsafeMutableRawBufferPointer) -> Int) {
+    /// Lets `write` put up to `count` bytes at the end; it answers how many it wrote. False, and `write` not called, when
+    /// `count` would be more than `largest`.
+    mutating func append(upTo count: Int, _ write: (UnsafeMutableRawBufferPointer) -> Int) -> Bool {
+        guard hasRoom(for: count) else { return false }
         let room = UnsafeMutableRawBufferPointer(start: reserve(count), count: count)
         head?.pointee.end += Int32(min(count, max(0, write(room))))
         if isEmpty { release() }
+        return true
     }
+
+    private func hasRoom(for more: Int) -> Bool { more >= 0 && more <= Self.largest - count }
 
     /// Drops the first `count` bytes.
     mutating func consume(_ count: Int) {
@@ -59,8 +69,8 @@ struct ByteBuffer: BitwiseCopyable {
             return block + Self.headBytes + Int(head.pointee.end)
         }
         let wanted = max(Self.smallest, held + count)
-        // Buffers are bounded by the high-water mark plus one frame, far below this type's range.
-        let grown = held == 0 ? wanted : max(wanted, Int(head?.pointee.capacity ?? 0) * 2)
+        let doubled = min(Self.largest, Int(head?.pointee.capacity ?? 0) * 2)
+        let grown = held == 0 ? wanted : max(wanted, doubled)
         let fresh = UnsafeMutableRawPointer.allocate(byteCount: Self.headBytes + grown, alignment: 16)
         if let source = bytes.baseAddress { (fresh + Self.headBytes).copyMemory(from: source, byteCount: held) }
         block?.deallocate()

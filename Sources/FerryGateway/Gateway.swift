@@ -173,6 +173,8 @@ package final class Gateway: Sendable {
 
     /// Takes no more work, finishes what was accepted, and returns when all of it is on disk.
     package func stop() {
+        // They may need long, and nothing is lost with them.
+        timeline?.refuseQuestions()
         for mailbox in mailboxes { mailbox.post(.drain) }
         for thread in threads { thread.join() }
         for listener in listeners { Socket.close(listener) }

@@ -66,12 +66,15 @@ extension Shard {
             fill(origin, .success(isDraining ? .notReady("the gateway is stopping") : .ready))
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
-        case .pushSingle where isDraining, .userStatus where isDraining, .timeline where isDraining:
+        case .pushSingle where isDraining, .pushBatch where isDraining, .userStatus where isDraining,
+            .timeline where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
+        case .pushBatch(let batch): if let app { order(batch, app, origin) }
         case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
             fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
+        case .timeline(let query) where isMemoryShort(for: query.weight): fill(origin, .failure(refusal(.memory)))
         case .timeline(let query): if let app { askTimeline(query, app, origin) }
         }
     }
@@ -104,7 +107,7 @@ extension Shard {
         let expiresAt = now + Self.tokenLife
         let token = environment.configuration.identity.apiToken(
             app: app, expiresAt: expiresAt, nonce: random.bytes(8))
-        fill(origin, .success(.token(token, expires: expiresAt)))
+        fill(origin, .success(.token(token, expires: onWall(expiresAt))))
     }
 
     private mutating func revoke(_ token: String, _ app: App, _ origin: APIOrigin) {
@@ -118,6 +121,11 @@ extension Shard {
             // On disk already: whoever holds a revoked token must not be able to fill the journal with it.
             fill(origin, .success(.revoked))
             return
+        }
+        // Every shard and the disk remember it for as long as the token would have lived.
+        if isDiskShort { return fill(origin, .failure(refusal(.disk))) }
+        if isMemoryShort(for: environment.shards * MemoryCost.revokedToken) {
+            return fill(origin, .failure(refusal(.memory)))
         }
         append(
             .apiTokenRevoked(digest: digest, expiresAt: expiresAt),
@@ -154,7 +162,7 @@ extension Shard {
 
     /// The digests of (app, request id, cid) and of the content. The key's low bits are the device's partition, so that after
     /// a restart each shard takes the keys of its own devices.
-    private static func requestKey(_ app: AppID, _ push: SinglePush) -> RequestKey {
+    static func requestKey(_ app: AppID, _ push: SinglePush) -> RequestKey {
         var name = ByteWriter()
         name.string(app.text.utf8)
         name.string(push.requestID.utf8)
@@ -170,6 +178,7 @@ extension Shard {
     mutating func take(_ order: APIOrder) {
         switch order {
         case .push(let push): take(push)
+        case .pushes(let pushes): for push in pushes { take(push) }
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
         case .timeline(let order): take(order)
         }
@@ -308,6 +317,8 @@ extension Shard {
     mutating func answer(_ order: PushOrder, _ result: Result<PushReceipt, APIError>) {
         if order.link != nil {
             noteLinkAnswer(order.origin, result)
+        } else if let place = order.place {
+            noteBatchOutcome(order.origin, place, result)
         } else {
             post(.reply(.push(order.origin, result)), to: order.origin.shard)
         }
@@ -319,6 +330,7 @@ extension Shard {
             fill(
                 origin,
                 result.map { .pushed(task: $0.taskID, cid: $0.cid, $0.wasOnline ? .online : .offline) })
+        case .batch(let outcomes): collect(outcomes)
         case .status(let origin, let statuses, let isComplete):
             collect(statuses, isComplete: isComplete, for: origin)
         case .timeline(let origin, let result): fill(origin, result.map { .timeline($0) })

@@ -8,8 +8,8 @@ internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
-/// Bounds on what the gateway takes in. They stand in front of calls of backends, and of new connections when memory is far
-/// above its budget: what is kept is delivered, acknowledged and journalled whatever is short, since that is what makes room.
+/// Bounds on what the gateway takes in. They stand in front of calls of backends, of registrations when the disk is short,
+/// and of new connections when memory is far above its budget: what is kept is delivered, acknowledged and journalled whatever is short, since that is what makes room.
 extension Shard {
     // MARK: - Pushes
 
@@ -80,13 +80,15 @@ extension Shard {
     /// allocator and growing arrays add is in them.
     var memoryEstimate: Int {
         tally.kept * MemoryCost.keptMessage + devices.count * MemoryCost.device
-            + connections.count * MemoryCost.connection
-            + (handshakes.count + backends.count + links.count) * MemoryCost.besideConnection + requests.count
-            * IdempotencyWindow.bytesPerEntry
-            + tokenHolders.count * MemoryCost.tokenHolder + loading.count * MemoryCost.loading + bufferBytes
-            + requestBytes + waitingBytes
+            + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
+            + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
+            + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
+            + requestBytes + answerBytes + waitingBytes
             + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }
+
+    /// Connections that have something beside their slot.
+    private var connectionsWithMore: Int { handshakes.count + backends.count + links.count }
 
     mutating func reportMemory() {
         let estimate = memoryEstimate
@@ -119,10 +121,13 @@ enum MemoryCost {
     /// What a connection has beside its slot until its device has logged in, and a backend's for good.
     static let besideConnection = 896
     static let tokenHolder = 64
+    static let revokedToken = 192
     /// A device whose record is asked for.
     static let loading = 256
     /// A push beside its payload.
     static let order = 512
+    /// An event of a device's timeline, on its way through the log to the answer.
+    static let timelineEvent = 256
     /// A record on its way to the disk is in the shard's memory and in the store's.
     static let unsyncedFactor = 3
     static let shortStreamMark = 4_096
@@ -131,6 +136,11 @@ enum MemoryCost {
 extension PushOrder {
     /// What it takes of memory while it waits.
     var weight: Int { push.payload.count + (push.alert?.payload.count ?? 0) + MemoryCost.order }
+}
+
+extension TimelineQuery {
+    /// What its answer takes of memory at most.
+    var weight: Int { limit * MemoryCost.timelineEvent }
 }
 
 extension APIError {

@@ -147,7 +147,8 @@ extension Shard {
         if connections[slot].kind == .device { tell(session: slot, .bytesReceived) }
         if connections[slot].kind == .link { tell(link: slot, .bytesReceived) }
         let hadInput = !connections[slot].input.isEmpty
-        if hadInput { connections[slot].input.append(bytes) }
+        // Both ways in are bounded by the largest frame; what does not fit is no frame.
+        guard !hadInput || connections[slot].input.append(bytes) else { return refuseInput(slot) }
         var offset = 0
         let token = connections.token(of: slot)
         while true {
@@ -157,13 +158,13 @@ extension Shard {
             case .incomplete:
                 if hadInput {
                     connections[slot].input.consume(offset)
-                } else {
-                    connections[slot].input.append(rest)
+                } else if !connections[slot].input.append(rest) {
+                    return refuseInput(slot)
                 }
                 countBuffers(slot)
                 return
             case .tooLarge:
-                refuseFrame(slot, WireError(.frameTooLarge, "a frame is larger than the peer may send"))
+                refuseInput(slot)
                 return
             case .malformed:
                 refuseFrame(slot, WireError(.protocolError, "a frame's length is not a number"))
@@ -193,6 +194,10 @@ extension Shard {
         }
     }
 
+    private mutating func refuseInput(_ slot: Int) {
+        refuseFrame(slot, WireError(.frameTooLarge, "a frame is larger than the peer may send"))
+    }
+
     private mutating func refuseFrame(_ slot: Int, _ error: WireError) {
         switch connections[slot].kind {
         case .device: endSession(slot, with: error.code)
@@ -203,21 +208,6 @@ extension Shard {
     }
 
     // MARK: - Writing
-
-    /// Appends to the output; it leaves with all else at the end of the tick.
-    mutating func write(_ slot: Int, _ bytes: [UInt8]) {
-        guard !connections[slot].isClosing else { return }
-        connections[slot].output.append(bytes)
-        markDirty(slot)
-    }
-
-    mutating func write(_ slot: Int, _ frame: GatewayFrame) { write(slot, frame.encoded()) }
-
-    mutating func markDirty(_ slot: Int) {
-        guard !connections[slot].isDirty else { return }
-        connections[slot].isDirty = true
-        dirty.append(Int32(slot))
-    }
 
     /// One send for each connection that has something to say.
     mutating func flushDirty() {
@@ -349,7 +339,10 @@ extension Shard {
         wheel.cancel(slot)
         handshakes[slot] = nil
         links[slot] = nil
-        if let backend = backends.removeValue(forKey: slot) { requestBytes -= backend.countedBytes }
+        if let backend = backends.removeValue(forKey: slot) {
+            requestBytes -= backend.countedBytes
+            answerBytes -= backend.countedAnswerBytes
+        }
         bufferBytes -= Int(connections[slot].countedBytes)
         connections.remove(slot)
     }

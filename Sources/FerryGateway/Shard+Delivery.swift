@@ -50,14 +50,14 @@ extension Shard {
     private mutating func send(_ content: AcceptedMessage, _ message: KeptMessage, _ slot: Int) {
         let flags: PushFrame.Flags = message.wasOffline ? .offLine : []
         let size = PushFrame.encodedSize(seq: content.seq, payloadCount: content.payload.count)
-        connections[slot].output.append(upTo: size) { buffer in
+        let fits = connections[slot].output.append(upTo: size) { buffer in
             content.payload.withUnsafeBytes { payload in
                 PushFrame.write(
                     to: buffer, seq: content.seq, flags: flags, messageID: content.messageID, taskID: content.taskID,
                     payload: payload)
             }
         }
-        markDirty(slot)
+        if fits { markDirty(slot) } else { closeOverfull(slot) }
     }
 
     private mutating func readAhead(_ device: Int) {

@@ -49,8 +49,7 @@ extension Shard {
         // Numbers only: a copy of the whole state, held over `next`, would have the bytes so far copied at each call.
         while connections.index(of: token) == slot, backends[slot]?.closesWhenAnswered == false {
             let openAnswers = backends[slot]?.openAnswers ?? 0
-            let isBackedUp = connections[slot].output.count > environment.configuration.session.highWaterMark
-            guard openAnswers < BackendConnection.openAnswerLimit, !isBackedUp else {
+            guard openAnswers < BackendConnection.openAnswerLimit, !isBackedUp(slot) else {
                 pauseReading(slot)
                 break
             }
@@ -69,6 +68,13 @@ extension Shard {
             }
         }
         answerInTurn(slot)
+    }
+
+    /// Whether so much waits for the backend that no more requests of it are taken: written and not read by it, or behind an
+    /// answer that is not there yet.
+    private func isBackedUp(_ slot: Int) -> Bool {
+        let waiting = connections[slot].output.count + (backends[slot]?.waitingBytes ?? 0)
+        return waiting > environment.configuration.session.highWaterMark
     }
 
     private mutating func take(_ request: HTTPRequest, _ slot: Int) {
@@ -94,6 +100,7 @@ extension Shard {
     }
 
     private mutating func answerInTurn(_ slot: Int) {
+        defer { countAnswers(slot) }
         while let (bytes, closes) = backends[slot]?.next() {
             write(slot, bytes)
             if closes || (backends[slot]?.closesWhenAnswered == true && backends[slot]?.hasOpenAnswers == false) {
@@ -102,6 +109,14 @@ extension Shard {
             }
         }
         noteProgress(slot)
+    }
+
+    private mutating func countAnswers(_ slot: Int) {
+        guard let held = backends[slot]?.waitingBytes, let counted = backends[slot]?.countedAnswerBytes,
+            held != counted
+        else { return }
+        answerBytes += held - counted
+        backends[slot]?.countedAnswerBytes = held
     }
 
     /// Nothing more is read; the connection closes when the peer has taken what is written, or its time is over.
@@ -136,7 +151,7 @@ extension Shard {
         if let deadline = backendDeadline(slot) { arm(connection: slot, at: deadline) }
         guard connections[slot].isReadPaused, let backend = backends[slot], !backend.closesWhenAnswered,
             backend.openAnswers < BackendConnection.openAnswerLimit / 2,
-            connections[slot].output.count <= environment.configuration.session.highWaterMark
+            !isBackedUp(slot)
         else { return }
         resumeReading(slot)
         // What was read before the pause.

@@ -140,6 +140,8 @@ extension Shard {
             welcome(slot, admission, device: device)
         case .register(let register):
             guard let device else {
+                // The reserve is for records that make room.
+                if isDiskShort { return tell(handshake: slot, .ownerAnswered(.storeUnavailable)) }
                 registerDevice(cid: cid, app: register.appID, waiter: .admission(connection: token))
                 return
             }

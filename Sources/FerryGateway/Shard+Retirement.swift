@@ -66,12 +66,23 @@ extension Shard {
     }
 
     private mutating func takeRevokedTokens(upTo segment: UInt32) -> [(digest: [UInt8], expiresAt: Instant)] {
-        // An expired token is refused without this list.
-        let time = now
-        revokedTokens = revokedTokens.filter { $0.value.expiresAt > time }
+        forgetExpiredTokens()
         let going = revokedTokens.filter { $0.value.segment != 0 && $0.value.segment <= segment }
         for digest in going.keys { revokedTokens[digest]?.segment = 0 }
         return going.map { (digest: $0.key, expiresAt: $0.value.expiresAt) }
+    }
+
+    /// An expired token is refused without this list.
+    private mutating func forgetExpiredTokens() {
+        let time = now
+        revokedTokens = revokedTokens.filter { $0.value.expiresAt > time }
+        expiredTokensForgottenAt = now
+    }
+
+    /// While nothing is taken in no segment retires, and they would fill the memory that they keep others from for ever.
+    mutating func forgetExpiredTokensInTime() {
+        guard !revokedTokens.isEmpty, now >= expiredTokensForgottenAt + .seconds(3_600) else { return }
+        forgetExpiredTokens()
     }
 
     /// How many drops of the device wait for another try because the disk refused their records, and what of them is of

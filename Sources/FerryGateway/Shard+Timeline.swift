@@ -20,6 +20,7 @@ extension Shard {
     }
 
     mutating func take(_ order: TimelineOrder) {
+        waitingBytes += order.query.weight
         if let device = devices.index(of: order.query.cid) {
             explain(order, device: device)
         } else {
@@ -61,7 +62,9 @@ extension Shard {
         }
     }
 
+    /// The end of every question that was taken.
     mutating func answer(_ order: TimelineOrder, _ result: Result<[UInt8], APIError>) {
+        waitingBytes -= order.query.weight
         post(.reply(.timeline(order.origin, result)), to: order.origin.shard)
     }
 

@@ -20,7 +20,7 @@ extension Shard {
         switch plan {
         case .standard(let upTo, let badge, let expiresAt):
             let stub = environment.composer.standard(
-                topic: topic(device), token: token, cid: cid, badge: badge, expiresAt: expiresAt,
+                topic: topic(device), token: token, cid: cid, badge: badge, expiresAt: onWall(expiresAt),
                 identity: Self.stubIdentity(cid, upTo))
             send(stub, plan, cid)
         case .own(let message):
@@ -48,10 +48,14 @@ extension Shard {
         }
         let stub = environment.composer.own(
             topic: topic(device), token: token, body: alert.body, collapseID: alert.collapseID,
-            isBackground: alert.isBackground, expiresAt: content.isLiveOnly ? nil : content.expiresAt,
+            isBackground: alert.isBackground, expiresAt: content.isLiveOnly ? nil : onWall(content.expiresAt),
             identity: content.messageID.value)
         send(stub, plan, content.cid)
     }
+
+    /// What clocks elsewhere will show at `time`: after a step of the wall clock, until it is followed, they and the gateway's
+    /// time differ.
+    func onWall(_ time: Instant) -> Instant { environment.wallClock() + (time - now) }
 
     /// The message's own alert is not asked for after all.
     mutating func withdrawStub(_ seq: Seq, _ device: Int) {

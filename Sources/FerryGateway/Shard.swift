@@ -12,10 +12,10 @@ internal import FerryWire
 /// is shared; other threads talk to it through its mailbox. It is the driver of the pure machines: it reads, tells them what
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
-/// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Handshake`, `+Session` (devices' frames),
-/// `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk),
-/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts` and
-/// `+Timeline` (what happened).
+/// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Output`, `+Handshake`, `+Session`
+/// (devices' frames), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for
+/// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
+/// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
     let environment: ShardEnvironment
@@ -32,9 +32,12 @@ struct Shard: ~Copyable {
     var links = SlotTable<LinkConnection>()
     /// Bytes of unfinished requests, over all `backends`.
     var requestBytes = 0
+    /// Bytes of answers that wait for their turn, over all `backends`.
+    var answerBytes = 0
     /// Memory of all connections' buffers.
     var bufferBytes = 0
-    /// Memory of pushes that wait for their device's record, or for the first try with their request id.
+    /// Memory of pushes that wait for their device's record or for the first try with their request id, and of questions to
+    /// the timeline.
     var waitingBytes = 0
     /// What of `environment.storeBudget` this shard holds.
     var storeBytes = 0
@@ -61,9 +64,12 @@ struct Shard: ~Copyable {
     var deferredUntil = Instant.distantFuture
     var forgotten: [(cid: CID, seq: Seq)] = []
     var requests: IdempotencyWindow
+    var batches: [APIOrigin: BatchQuestion] = [:]
+    var batchOutcomes: [BatchOutcomes] = []
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
+    var expiredTokensForgottenAt = Instant.distantPast
     /// Revocations whose answer waits, and how many shards do not know of them yet.
     var revocations: [APIOrigin: Int] = [:]
     /// Who holds the push tokens whose place is here, by digest.
@@ -171,6 +177,7 @@ struct Shard: ~Copyable {
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
+        sendBatchOutcomes()
         answerLinks()
         flushDirty()
         handOverFacts()
@@ -182,7 +189,7 @@ struct Shard: ~Copyable {
     var hasMoreToDo: Bool {
         if let retirement, !retirement.isTold, !retirement.isHeld { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
-            || !linkAnswers.isEmpty || !answeringLinks.isEmpty
+            || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
     }
 
     private func timeout() -> Int32 {
@@ -257,6 +264,7 @@ struct Shard: ~Copyable {
 
     private mutating func advanceTimers() {
         wheel.advance(to: now, fired: &fired)
+        forgetExpiredTokensInTime()
         guard !fired.isEmpty else { return }
         let due = fired
         fired.removeAll(keepingCapacity: true)

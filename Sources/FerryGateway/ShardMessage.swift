@@ -64,6 +64,8 @@ struct APIOrigin: Hashable, Sendable {
 /// What a shard asks of a device's owner for a backend.
 enum APIOrder: Sendable {
     case push(PushOrder)
+    /// Those of one batch that are for devices of this owner.
+    case pushes([PushOrder])
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
     case timeline(TimelineOrder)
@@ -78,13 +80,18 @@ final class PushOrder: Sendable {
     let origin: APIOrigin
     /// Of a push that came over a link.
     let link: LinkNames?
+    /// Of a push that came in a batch: its place there.
+    let place: Int?
 
-    init(app: AppID, push: SinglePush, key: RequestKey, origin: APIOrigin, link: LinkNames? = nil) {
+    init(
+        app: AppID, push: SinglePush, key: RequestKey, origin: APIOrigin, link: LinkNames? = nil, place: Int? = nil
+    ) {
         self.app = app
         self.push = push
         self.key = key
         self.origin = origin
         self.link = link
+        self.place = place
     }
 }
 
@@ -105,9 +112,16 @@ struct LinkAnswers: Sendable {
     var refused: [(number: UInt64, error: APIError)] = []
 }
 
+/// Outcomes of pushes of one batch, from an owner of some of its devices.
+struct BatchOutcomes: Sendable {
+    let origin: APIOrigin
+    var outcomes: [(place: Int, result: Result<PushReceipt, APIError>)] = []
+}
+
 /// What the owner answers.
 enum ShardReply: Sendable {
     case push(APIOrigin, Result<PushReceipt, APIError>)
+    case batch(BatchOutcomes)
     /// Devices that are not registered with the app are left out.
     /// The shard takes the token no more.
     case revoked(APIOrigin)

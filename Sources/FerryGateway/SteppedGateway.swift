@@ -16,11 +16,11 @@ package final class SteppedGateway {
     private let census: ConnectionCensus
 
     /// Starts `store`, whose recovery must not have been taken. `clock` is asked once a turn; before the first it has to be
-    /// `raise`d to the last time that is on disk.
+    /// `raise`d to the last time that is on disk. `wallClock` nil: no other time is known.
     package init(
         _ configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel,
         timeline: (any Timeline)? = nil, seed: UInt64, clock: @escaping @Sendable () -> Instant,
-        raise: (Instant) -> Void
+        wallClock: (@Sendable () -> Instant)? = nil, raise: (Instant) -> Void
     ) throws {
         let recovery = store.takeRecovery()
         raise(recovery.lastTime)
@@ -30,7 +30,7 @@ package final class SteppedGateway {
         let limit = configuration.connectionLimit ?? 1_024
         census = ConnectionCensus(limit: limit)
         let environment = ShardEnvironment(
-            configuration: configuration, clock: clock, wallClock: clock, epoch: recovery.epoch,
+            configuration: configuration, clock: clock, wallClock: wallClock ?? clock, epoch: recovery.epoch,
             store: store, wake: wake,
             timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
             mailboxes: mailboxes,

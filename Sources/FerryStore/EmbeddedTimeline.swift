@@ -22,6 +22,7 @@ package final class EmbeddedTimeline: Timeline {
         let bytes = Atomic<Int>(0)
         let lost = Atomic<UInt64>(0)
         let questions = Atomic<Int>(0)
+        let refusesQuestions = Atomic<Bool>(false)
     }
 
     /// Goes on with what `disk` holds.
@@ -67,7 +68,10 @@ package final class EmbeddedTimeline: Timeline {
         inbox.post(.question(question, answer))
     }
 
+    package func refuseQuestions() { pending.refusesQuestions.store(true, ordering: .relaxed) }
+
     package func close() {
+        refuseQuestions()
         inbox.post(.stop)
         for thread in threads { thread.join() }
     }
@@ -142,9 +146,10 @@ package final class EmbeddedTimeline: Timeline {
                 for item in items {
                     switch item {
                     case .read(let question, let moment, let answer):
-                        let (facts, coverage) = folder.answer(question, at: moment)
+                        let refused = pending.refusesQuestions.load(ordering: .relaxed)
+                        let outcome = refused ? .busy : folder.outcome(question, at: moment)
                         pending.questions.wrappingSubtract(1, ordering: .relaxed)
-                        answer(.answered(facts, coverage))
+                        answer(outcome)
                     case .stop: return
                     case .chunk, .question: break
                     }
@@ -152,6 +157,13 @@ package final class EmbeddedTimeline: Timeline {
                 items.removeAll(keepingCapacity: true)
             }
         }
+    }
+}
+
+extension TimelineFolder {
+    fileprivate func outcome(_ question: TimelineQuestion, at moment: State) -> TimelineOutcome {
+        let (facts, coverage) = answer(question, at: moment)
+        return .answered(facts, coverage)
     }
 }
 
@@ -183,9 +195,11 @@ package final class SteppedTimeline: Timeline {
 
     package func ask(_ question: TimelineQuestion, answer: @escaping @Sendable (TimelineOutcome) -> Void) {
         writer.withLock { $0.enforce() }
-        let (facts, coverage) = folder.answer(question, at: folder.snapshot())
-        answer(.answered(facts, coverage))
+        answer(folder.outcome(question, at: folder.snapshot()))
     }
+
+    /// None ever waits here.
+    package func refuseQuestions() {}
 
     package func close() {
         writer.withLock { writer in

@@ -20,7 +20,10 @@ struct FolderOpening {
 
     static func files(_ options: StoreOptions) throws(StoreFailure) -> (Opened, Recovery) {
         let disk = try witnessed(FileDisk(folder: options.folder), options.witness)
-        let folder = "\(options.folder)/tables"
+        let folder = "\(options.folder)/\(TablesSalvage.name)"
+        if options.salvage, let format = try FolderFormat.read(from: disk) {
+            try TablesSalvage(disk: disk, options: options).run(format)
+        }
         return try FolderOpening(options: options, disk: disk).run { (isUsed) throws(StoreFailure) in
             if isUsed, !options.salvage { try check(folder, disk, options) }
             return try RocksTables(

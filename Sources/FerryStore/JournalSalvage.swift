@@ -25,11 +25,12 @@ struct JournalSalvage {
     }
 
     /// Answers the folder's format: a new one when there was damage.
-    func run(from first: UInt32) throws(StoreFailure) -> FolderFormat {
+    /// - Parameter hasLostTables: there was damage elsewhere, whatever the journal looks like.
+    func run(from first: UInt32, hasLostTables: Bool = false) throws(StoreFailure) -> FolderFormat {
         var found = try folder.find(from: first)
         if found.isEmpty { found = [JournalFolder.Found(number: first)] }
         var plans: [Plan] = []
-        var isDamaged = false
+        var isDamaged = hasLostTables
         for (index, segment) in found.enumerated() {
             let next = index + 1 < found.count ? found[index + 1] : nil
             plans.append(try plan(segment, next: next, after: plans.last, &isDamaged))

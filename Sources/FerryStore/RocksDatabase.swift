@@ -72,7 +72,11 @@ final class RocksDatabase: Sendable {
         return options
     }
 
-    static func failure(_ operation: String, _ error: UnsafeMutablePointer<CChar>?) -> StoreFailure {
+    /// - Parameter wayOut: what to do where the tables are damaged.
+    static func failure(
+        _ operation: String, _ error: UnsafeMutablePointer<CChar>?,
+        wayOut: String = "restore the data folder from a backup"
+    ) -> StoreFailure {
         let text = error.map { String(cString: $0) } ?? "unknown error"
         rocksdb_free(error)
         let kind: StoreFailure.Kind =
@@ -80,8 +84,7 @@ final class RocksDatabase: Sendable {
                 .full
             } else if text.contains("Corruption") { .corrupted } else { .disk }
         // A file that is missing is no corruption in the engine's words.
-        let advice =
-            kind == .corrupted || text.contains("No such file") ? ": restore the data folder from a backup" : ""
+        let advice = kind == .corrupted || text.contains("No such file") ? ": \(wayOut)" : ""
         return StoreFailure(kind, "Cannot \(operation): \(text)\(advice)")
     }
 }

@@ -18,11 +18,20 @@ final class RocksTables: Tables {
             try RocksDatabase(folder: folder, cacheBytes: cacheBytes, openFiles: openFiles, isReadOnly: isReadOnly))
     }
 
-    private func database() throws(StoreFailure) -> RocksDatabase {
+    func database() throws(StoreFailure) -> RocksDatabase {
         guard let database = current.withLock({ $0 }) else {
             throw StoreFailure(.disk, "The tables in \(folder) are closed after an error")
         }
         return database
+    }
+
+    /// Removes tables that nobody has open.
+    static func destroy(folder: String) throws(StoreFailure) {
+        let options = rocksdb_options_create()
+        defer { rocksdb_options_destroy(options) }
+        var error: UnsafeMutablePointer<CChar>?
+        rocksdb_destroy_db(options, folder, &error)
+        if error != nil { throw RocksDatabase.failure("remove the tables in \(folder)", error) }
     }
 
     /// After an error other than a full disk RocksDB takes no writes until it is opened again. Where that is not possible
@@ -60,7 +69,7 @@ final class RocksTables: Tables {
         let value = Self.withKey(table, key) { bytes, length in
             rocksdb_get(handles.database, handles.read, bytes, length, &count, &error)
         }
-        if error != nil { throw RocksDatabase.failure("read the tables", error) }
+        if error != nil { throw RocksDatabase.failure("read the tables", error, wayOut: JournalFolder.wayOut) }
         guard let value else { return nil }
         defer { rocksdb_free(value) }
         return [UInt8](UnsafeRawBufferPointer(start: value, count: count))
@@ -121,7 +130,9 @@ final class RocksTables: Tables {
                 }
                 var error: UnsafeMutablePointer<CChar>?
                 rocksdb_iter_get_error(iterator, &error)
-                if error != nil { throw RocksDatabase.failure("read the tables", error) }
+                if error != nil {
+                    throw RocksDatabase.failure("read the tables", error, wayOut: JournalFolder.wayOut)
+                }
             } catch {
                 failure = error
             }

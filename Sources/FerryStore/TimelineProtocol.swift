@@ -31,6 +31,8 @@ package protocol Timeline: AnyObject, Sendable {
     /// The answer holds every fact that the same thread has noted before, but for those that were lost, and none that it
     /// notes after. `answer` is called on a thread of the log.
     func ask(_ question: TimelineQuestion, answer: @escaping @Sendable (TimelineOutcome) -> Void)
+    /// From now on questions are answered `busy`, those that wait too.
+    func refuseQuestions()
     /// Writes what was noted, and that the gateway stopped in good order.
     func close()
 }

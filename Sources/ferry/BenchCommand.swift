@@ -23,7 +23,8 @@ enum BenchCommand {
             CommandOption("--server", "HOST:PORT", help: "the gateway's address for devices", isRequired: true),
             CommandOption(
                 "--http", "URL", help: "the gateway's API, such as http://127.0.0.1:7800", isRequired: true),
-            CommandOption("--ingress", "WAY", help: "how messages come in: http (default) or link"),
+            CommandOption("--ingress", "WAY", help: "how messages come in: http (default), batch or link"),
+            CommandOption("--batch", "N", help: "with --ingress batch: messages in one call, 1…200; default 200"),
             CommandOption(
                 "--link", "HOST:PORT", help: "with --ingress link: the gateway's address for backends' links"),
             CommandOption(

@@ -9,6 +9,11 @@ struct BenchBackend {
     var input: [UInt8] = []
     var open: [UInt64] = []
     var openHead = 0
+    /// With batches: how many messages each of `open` stands for, and what of the next request is written.
+    var counts: [Int] = []
+    var batch: [UInt8] = []
+    var batched = 0
+    var batchDue: UInt64 = 0
     var isWaitingToWrite = false
     var isGone = false
     /// Of a link: the number up to which it is answered.
@@ -35,7 +40,11 @@ struct BenchBackend {
 extension BenchLoad {
     mutating func openBackends(token: String) throws(BenchFailure) {
         if let link = settings.link { return try openLinks(link) }
-        template = BenchTemplate(settings, token: token)
+        if settings.ingress == .batch {
+            batchTemplate = BenchBatchTemplate(settings, token: token)
+        } else {
+            template = BenchTemplate(settings, token: token)
+        }
         for index in backends.count..<settings.backends {
             do throws(SystemError) {
                 let descriptor = try Socket.connect(to: settings.http)
@@ -68,10 +77,15 @@ extension BenchLoad {
             if due > now { break }
             if !toAll && settings.rate == nil && tally.outstanding >= UInt64(settings.outstanding) { break }
             guard let backend = freeBackend() else { break }
-            if used >= 0 && used != backend { flush(used) }
+            if used >= 0 && used != backend { send(used) }
             used = backend
             let device = toAll ? inTurn(tally.published - first) : anyDevice()
             let cid = devices[device].cid
+            if let batchTemplate {
+                batch(batchTemplate, backend, device: cid, due: due)
+                tally.published += 1
+                continue
+            }
             if let linkTemplate {
                 linkTemplate.append(to: &backends[backend].output, number: tally.published, device: cid, due: due)
             } else {
@@ -81,9 +95,31 @@ extension BenchLoad {
             tally.published += 1
         }
         if used >= 0 {
-            flush(used)
+            send(used)
             nextBackend = (used + 1) % backends.count
         }
+    }
+
+    private mutating func batch(_ template: BenchBatchTemplate, _ index: Int, device: Identifier128, due: UInt64) {
+        if backends[index].batched == 0 { backends[index].batchDue = due }
+        template.append(to: &backends[index].batch, number: tally.published, device: device, due: due)
+        backends[index].batched += 1
+        if backends[index].batched == settings.batch { closeBatch(template, index) }
+    }
+
+    private mutating func closeBatch(_ template: BenchBatchTemplate, _ index: Int) {
+        var entries: [UInt8] = []
+        swap(&entries, &backends[index].batch)
+        template.close(&entries, into: &backends[index].output)
+        swap(&entries, &backends[index].batch)
+        backends[index].open.append(backends[index].batchDue)
+        backends[index].counts.append(backends[index].batched)
+        backends[index].batched = 0
+    }
+
+    private mutating func send(_ index: Int) {
+        if let batchTemplate, backends[index].batched > 0 { closeBatch(batchTemplate, index) }
+        flush(index)
     }
 
     private mutating func freeBackend() -> Int? {
@@ -171,7 +207,8 @@ extension BenchLoad {
     private mutating func loseBackend(_ index: Int, _ error: SystemError?) {
         problems.note(error?.description ?? "the gateway closed a backend's connection")
         backends[index].isGone = true
-        tally.refused += UInt64(backends[index].inFlight)
+        tally.refused += UInt64(batchTemplate == nil ? backends[index].inFlight : backends[index].counts.reduce(0, +))
+        backends[index].counts = []
         backends[index].open = []
         backends[index].openHead = 0
         Socket.close(backends[index].descriptor)
@@ -188,11 +225,12 @@ extension BenchLoad {
                 problems.note("an answer without a question")
                 continue
             }
+            let count = UInt64(batchTemplate == nil ? 1 : backends[index].counts.removeFirst())
             if answer.status == 200 {
-                tally.accepted += 1
+                tally.accepted += count
                 answers.record(received > due ? received - due : 0)
             } else {
-                tally.refused += 1
+                tally.refused += count
                 let body = bytes[(offset - answer.bodySize)..<offset]
                 problems.note("HTTP \(answer.status): \(String(decoding: body.prefix(160), as: UTF8.self))")
             }

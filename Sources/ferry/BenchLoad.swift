@@ -47,6 +47,7 @@ struct BenchLoad: ~Copyable {
     var backends: [BenchBackend] = []
     var nextBackend = 0
     var template: BenchTemplate?
+    var batchTemplate: BenchBatchTemplate?
     var linkTemplate: BenchLinkTemplate?
     /// xorshift; devices are drawn from it, the same in every run.
     var draw: UInt64 = 0x9e37_79b9_7f4a_7c15

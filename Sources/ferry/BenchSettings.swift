@@ -34,13 +34,27 @@ struct BenchSettings {
 
     /// How messages come in.
     enum Ingress: String, CaseIterable {
+        /// Single pushes.
         case http
+        /// Many in one call.
+        case batch
         /// Backends' links.
         case link
+
+        /// What waits for its answer on one connection, if nothing else is said.
+        var pipeline: Int {
+            switch self {
+            case .http: 32
+            case .batch: 8
+            case .link: 1_024
+            }
+        }
     }
 
     let mode: Mode
     let ingress: Ingress
+    /// Messages in one call, with batches.
+    let batch: Int
     /// The gateway's address for links; nil without them.
     let link: SocketAddress?
     let server: SocketAddress
@@ -75,6 +89,7 @@ struct BenchSettings {
         mode = try Self.choice(arguments, "--mode", .online)
         acks = try Self.choice(arguments, "--ack", .each)
         ingress = try Self.choice(arguments, "--ingress", .http)
+        batch = try Self.number(arguments, "--batch", 1...200) ?? 200
         if ingress == .link {
             let text = arguments.value("--link") ?? ""
             guard let link = SocketAddress(text), link.port != 0 else {
@@ -132,8 +147,7 @@ struct BenchSettings {
         payloadBytes = try Self.number(arguments, "--payload-bytes", BenchStamp.bytes...Limits.payloadBytes) ?? 256
         backends = try Self.number(arguments, "--connections", 1...1_000) ?? (ingress == .http ? 32 : 4)
         pipeline =
-            try Self.number(arguments, "--pipeline", 1...(ingress == .http ? 64 : 4_096))
-            ?? (ingress == .http ? 32 : 1_024)
+            try Self.number(arguments, "--pipeline", 1...(ingress == .link ? 4_096 : 64)) ?? ingress.pipeline
         let rate = try Self.number(arguments, "--rate", 1...10_000_000)
         self.rate = mode == .backlog ? rate ?? 5_000 : rate
         outstanding = try Self.number(arguments, "--outstanding", 1...1_000_000) ?? 1_000

@@ -69,3 +69,60 @@ struct BenchTemplate {
         }
     }
 }
+
+/// The same for batches: entries of one size, and around them a request whose length follows their number.
+struct BenchBatchTemplate {
+    private let entry: [UInt8]
+    private let requestOffset: Int
+    private let deviceOffset: Int
+    private let stampOffset: Int
+    private let head: [UInt8]
+    private let token: [UInt8]
+    private static let opening = Array("{\"is_async\":false,\"msg_list\":[".utf8)
+    private static let closing = Array("]}".utf8)
+
+    init(_ settings: BenchSettings, token: String) {
+        let run = Hexadecimal.encode(Cryptography.random(6))
+        let zeros = String(repeating: "0", count: 16)
+        let requestStart = ",{\"request_id\":\"\(run)"
+        let deviceStart = requestStart + zeros + "\",\"audience\":{\"cid\":[\""
+        let stampStart = deviceStart + zeros + zeros + "\"]},\"push_message\":{\"transmission\":\""
+        let filler = String(repeating: "x", count: settings.payloadBytes - BenchStamp.bytes)
+        entry = Array((stampStart + zeros + filler + "\"}}").utf8)
+        requestOffset = requestStart.utf8.count
+        deviceOffset = deviceStart.utf8.count
+        stampOffset = stampStart.utf8.count
+        head = Array(
+            """
+            POST /v2/\(settings.appID)/push/single/batch/cid HTTP/1.1\r
+            Host: \(settings.http)\r
+            Content-Type: application/json;charset=utf-8\r
+            Content-Length:\u{20}
+            """.utf8)
+        self.token = Array("\r\ntoken: \(token)\r\n\r\n".utf8)
+    }
+
+    /// One message more; a comma stands before each.
+    func append(to entries: inout [UInt8], number: UInt64, device: Identifier128, due: UInt64) {
+        let start = entries.count
+        entries.append(contentsOf: entry)
+        entries.withUnsafeMutableBytes { entries in
+            BenchStamp.write(number, to: entries, at: start + requestOffset)
+            BenchStamp.write(device.high, to: entries, at: start + deviceOffset)
+            BenchStamp.write(device.low, to: entries, at: start + deviceOffset + 16)
+            BenchStamp.write(due, to: entries, at: start + stampOffset)
+        }
+    }
+
+    /// Makes a request of the entries and empties them.
+    func close(_ entries: inout [UInt8], into output: inout [UInt8]) {
+        let length = Self.opening.count + entries.count - 1 + Self.closing.count
+        output.append(contentsOf: head)
+        output.append(contentsOf: String(length).utf8)
+        output.append(contentsOf: token)
+        output.append(contentsOf: Self.opening)
+        output.append(contentsOf: entries.dropFirst())
+        output.append(contentsOf: Self.closing)
+        entries.removeAll(keepingCapacity: true)
+    }
+}

@@ -24,7 +24,8 @@ enum ServeCommand {
             CommandOption("--http-listen", "HOST:PORT", help: "for backends; default 127.0.0.1:7800, port 0 picks one"),
             CommandOption(
                 "--backend-listen", "HOST:PORT",
-                help: "for backends' links, or none; default 127.0.0.1:7900, or a port that is picked like the devices'"),
+                help: "for backends' links, or none; default 127.0.0.1:7900, or a port that is picked like the devices'"
+            ),
             CommandOption(
                 "--apps", "FILE", help: "apps, a JSON array; default DIR.apps.json", environment: "FERRY_APPS"),
             CommandOption("--store", "embedded|memory", help: "memory keeps nothing; default embedded"),
@@ -80,6 +81,8 @@ enum ServeCommand {
             }
             signal = signals.wait()
         }
+        // First of all: even the next line may have to wait for a disk.
+        StopWatchdog.arm(drainDeadline: settings.configuration.drainDeadline)
         EventLog.write(.info, "stopping", ["signal": signal == SIGTERM ? "TERM" : "INT"])
         gateway.stop()
         EventLog.write(.info, "stopped")

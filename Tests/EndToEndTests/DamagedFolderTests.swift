@@ -112,6 +112,36 @@ internal import Testing
         #expect(try await back.take(count).map { $0.text.prefix { $0 != " " } } == (0..<count).map { "\($0)" })
     }
 
+    @Test func `with accept-loss tables with a damaged block open with all that the others hold, for good`()
+        async throws
+    {
+        let (world, device, count) = try await used()
+        let tables = try files(world, "/tables", with: ".sst")
+        let table = try #require(
+            try tables.max {
+                try Data(contentsOf: URL(fileURLWithPath: $0)).count < Data(contentsOf: URL(fileURLWithPath: $1)).count
+            })
+        try change(table) { bytes in
+            for index in bytes.count / 2..<bytes.count / 2 + 16 { bytes[index] ^= 0xff }
+        }
+        try await expectRefusal(world, [world.data + "/tables", "--accept-loss"])
+        try await world.start(["--accept-loss"])
+        _ = try await world.log(with: ["1 places of the tables", world.data + "/tables.damaged"])
+        let first = try await RawDevice(world)
+        let kept = Int(try await first.login(device).keptMessages)
+        #expect(kept > count / 2 && kept < count)
+        try await first.sayBye()
+        #expect(try await world.stop().status == 0)
+        // It is a whole folder again.
+        try await world.start()
+        let back = try await RawDevice(world)
+        #expect(try await back.login(device).keptMessages == UInt64(kept))
+        let numbers = try await back.take(kept).compactMap { Int($0.text.prefix { $0 != " " }) }
+        #expect(numbers == numbers.sorted() && Set(numbers).count == kept)
+        try await Backend(world).push(device.cid, "more")
+        #expect(try await back.take(1).map(\.text) == ["more"])
+    }
+
     @Test func `an identity that is damaged or missing is refused, and none is made in its place`() async throws {
         let (world, _, _) = try await used()
         let identity = world.folder + "/identity"

@@ -84,6 +84,28 @@ internal import Testing
         silent.close()
     }
 
+    /// The outbox is a pipe that nobody reads, so that the thread that writes it waits for ever, as for a disk that hangs.
+    @Test func `a stop ends while a file takes nothing, and keeps what was accepted`() async throws {
+        let world = try await World(shards: 2, ["drainDeadlineMs": 100], starts: false)
+        let pipe = try FullPipe(at: world.outboxPath)
+        try await world.start()
+        let device = try await RawDevice(world)
+        let identity = try await device.register(token: StubTests.token)
+        try await device.sayBye()
+        try await Backend(world).push(identity.cid, "kept")
+        let began = ContinuousClock.now
+        let ended = try await world.stop()
+        #expect(ended.status == 3)
+        #expect(ended.log.contains("the stop was given up"))
+        #expect(ContinuousClock.now - began >= .seconds(5))
+        try pipe.remove()
+        try await world.start()
+        let again = try await RawDevice(world)
+        try await again.login(identity)
+        #expect(try await again.take(1).map(\.text) == ["kept"])
+        #expect(try await world.stop().status == 0)
+    }
+
     @Test func `a second gateway on the same folder is refused with a sentence`() async throws {
         let world = try await World(shards: 1)
         let second = try await Child.run(

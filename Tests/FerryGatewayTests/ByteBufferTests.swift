@@ -18,17 +18,19 @@ struct ByteBufferTests {
             switch random(4) {
             case 0, 1:
                 let bytes = (0..<random(700)).map { UInt8(truncatingIfNeeded: $0 + step) }
-                buffer.append(bytes)
+                let fits = buffer.append(bytes)
+                #expect(fits)
                 model += bytes
             case 2:
                 let count = random(model.count + 2)
                 buffer.consume(count)
                 model.removeFirst(min(count, model.count))
             default:
-                buffer.append(upTo: 64) { room in
+                let fits = buffer.append(upTo: 64) { room in
                     room.copyBytes(from: [1, 2, 3])
                     return 3
                 }
+                #expect(fits)
                 model += [1, 2, 3]
             }
             #expect(Array(buffer.bytes) == model)
@@ -40,9 +42,29 @@ struct ByteBufferTests {
     @Test func `A buffer that is empty holds no memory`() {
         var buffer = ByteBuffer()
         #expect(buffer.bytes.baseAddress == nil)
-        buffer.append([UInt8](repeating: 7, count: 1 << 20))
+        let fits = buffer.append([UInt8](repeating: 7, count: 1 << 20))
+        #expect(fits)
         #expect(buffer.bytes.baseAddress != nil)
         buffer.consume(1 << 20)
         #expect(buffer.bytes.baseAddress == nil)
+    }
+
+    /// Answers of two gigabytes once ended the process: the counts are of 32 bits.
+    @Test func `More than a buffer holds is refused, and what it holds stays`() {
+        var buffer = ByteBuffer()
+        defer { buffer.release() }
+        var taken = [buffer.append([1, 2, 3])]
+        withUnsafeBytes(of: UInt64(0)) { few in
+            // Never read: it is refused by its count alone.
+            for count in [ByteBuffer.largest - 2, 1 << 31, Int.max] {
+                taken.append(buffer.append(UnsafeRawBufferPointer(start: few.baseAddress, count: count)))
+                taken.append(buffer.append(upTo: count) { _ in 1 })
+            }
+        }
+        taken.append(buffer.append(upTo: -1) { _ in 1 })
+        #expect(taken == [true] + Array(repeating: false, count: 7))
+        #expect(Array(buffer.bytes) == [1, 2, 3])
+        let fits = buffer.append([4])
+        #expect(fits && Array(buffer.bytes) == [1, 2, 3, 4])
     }
 }

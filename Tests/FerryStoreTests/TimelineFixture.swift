@@ -88,6 +88,18 @@ final class TimelineFixture {
         return (facts, coverage)
     }
 
+    func refuseQuestions() { log?.refuseQuestions() }
+
+    /// Whether a question is answered that there is no answer now.
+    func isBusy(asked device: CID) async -> Bool {
+        let outcome = await withCheckedContinuation { (continuation: CheckedContinuation<TimelineOutcome?, Never>) in
+            guard let log else { return continuation.resume(returning: nil) }
+            log.ask(TimelineQuestion(device: device, target: nil, limit: 1)) { continuation.resume(returning: $0) }
+        }
+        if case .busy? = outcome { return true }
+        return false
+    }
+
     /// Only what is not the gateway's.
     func facts(of device: CID, _ target: TimelineTarget? = nil, limit: Int = 1_000) async throws -> [Fact] {
         try await ask(device, target, limit: limit).facts.map(\.fact).filter { fact in

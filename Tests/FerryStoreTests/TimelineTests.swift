@@ -41,6 +41,14 @@ struct TimelineTests {
         #expect(log.reports.all.isEmpty)
     }
 
+    @Test func `A log that is to stop answers no more questions`() async throws {
+        let log = TimelineFixture(.threadsMemory)
+        try log.open()
+        log.note(some, of: device)
+        log.refuseQuestions()
+        #expect(await log.isBusy(asked: device))
+    }
+
     @Test(arguments: TimelineBacking.allCases)
     func `Files stay within their budget, the oldest go, and the answer says so`(backing: TimelineBacking) async throws
     {

@@ -117,13 +117,15 @@ def scenarios(quick: bool, most_sockets: int) -> list[Scenario]:
     seconds = 1 if quick else 3
     online = ["--mode", "online", "--devices", devices, "--seconds", seconds]
     single = Contestant("ferry", "ferry", "64 keep-alive connections, up to 16 requests in the pipe of each", HTTP_64)
+    batch = Contestant("ferry-batch", "ferry", "4 keep-alive connections, batches of up to 200", ["--ingress", "batch"])
     link = Contestant("ferry-link", "ferry", "4 backend links", ["--ingress", "link"])
     spilling = Contestant("ferry-spilling", "ferry", "journal segments of 4 MiB, one kept: the rest is in the tables",
                           configuration=SPILLING)
     return [
         Scenario(
             "online", f"Online: one message to one of {devices:,} devices, 256 B, 1,000 on their way", online,
-            [*peers("floor"), single, link, *peers("mosquitto", "nats", "redis", "redis-streams")], online_figures(),
+            [*peers("floor"), single, batch, link, *peers("mosquitto", "nats", "redis", "redis-streams")],
+            online_figures(),
             ["rate", "cpu"]),
         Scenario(
             "single", "Online, one request at a time on each of 64 connections, 64 on their way", online,
@@ -140,7 +142,7 @@ def scenarios(quick: bool, most_sockets: int) -> list[Scenario]:
         Scenario(
             "offline", f"Offline: accepted for {offline:,} devices that are away, three messages each",
             ["--mode", "offline", "--devices", offline, "--messages", 3],
-            [*peers("floor", "ferry"), link, *peers("mosquitto", "redis-streams")],
+            [*peers("floor", "ferry"), batch, link, *peers("mosquitto", "redis-streams")],
             [Figure("rate", "accepted per second", lambda r: r["acceptedPerSecond"]),
              Figure("cpu", "server CPU-s per million", lambda r: r["gateway"]["cpuSecondsPerMillion"], 1),
              Figure("memory", "server MB after", lambda r: r["gateway"]["rssAnonBytes"] / 1e6), LOAD, OTHERS],

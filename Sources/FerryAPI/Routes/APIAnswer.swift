@@ -35,9 +35,35 @@ package enum APIAnswer: Hashable, Sendable {
         }
     }
 
+    package struct Pushed: Hashable, Sendable {
+        package let task: TaskID
+        package let cid: CID
+        package let status: PushStatus
+
+        package init(task: TaskID, cid: CID, status: PushStatus) {
+            self.task = task
+            self.cid = cid
+            self.status = status
+        }
+    }
+
+    package struct RefusedPush: Hashable, Sendable {
+        package let cid: CID
+        package let reason: String
+
+        package init(cid: CID, reason: String) {
+            self.cid = cid
+            self.reason = reason
+        }
+    }
+
     case token(String, expires: Instant)
     case revoked
     case pushed(task: TaskID, cid: CID, PushStatus)
+    /// Of a batch: what was taken, and why what was not was not, by the device that it was for.
+    case pushedBatch([Pushed], refused: [RefusedPush])
+    /// Of a batch whose sender wants to know nothing of single messages.
+    case taken
     case statuses([Device])
     /// One JSON object, as it is.
     case timeline([UInt8])
@@ -51,7 +77,8 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .statuses, .timeline: HTTPResponse(status: 200, body: envelope)
+        case .token, .revoked, .pushed, .pushedBatch, .taken, .statuses, .timeline:
+            HTTPResponse(status: 200, body: envelope)
         }
     }
 
@@ -94,7 +121,27 @@ package enum APIAnswer: Hashable, Sendable {
         case .timeline(let story):
             writer.name("data")
             writer.raw(story)
-        case .revoked, .healthy, .ready, .notReady: break
+        case .pushedBatch(let pushed, let refused):
+            writer.name("data")
+            writer.beginObject()
+            for push in pushed {
+                writer.name(plain: { push.task.append(to: &$0) })
+                writer.beginObject()
+                writer.name(plain: { Hexadecimal.append(push.cid.value, to: &$0) })
+                writer.string(push.status.rawValue)
+                writer.endObject()
+            }
+            if !refused.isEmpty {
+                writer.name("not_accepted")
+                writer.beginObject()
+                for push in refused {
+                    writer.name(push.cid.description)
+                    writer.string(push.reason)
+                }
+                writer.endObject()
+            }
+            writer.endObject()
+        case .revoked, .taken, .healthy, .ready, .notReady: break
         }
         writer.endObject()
         return writer.bytes

@@ -53,8 +53,13 @@ package struct APIError: Error, Hashable, Sendable {
 
     /// 30019: overloaded. GeTui's clients retry every other refusal at once.
     package static func busy(retryAfterSeconds: Int) -> APIError {
-        APIError(code: 30019, message: "the service is busy, please retry later", retryAfterSeconds: retryAfterSeconds)
+        APIError(code: 30019, message: busyMessage, retryAfterSeconds: retryAfterSeconds)
     }
+
+    private static let busyMessage = "the service is busy, please retry later"
+
+    /// The gateway as a whole, not one target of the call, has no room now.
+    package var isGatewayBusy: Bool { code == 30019 && message == Self.busyMessage }
 }
 
 /// The wordings of 20001 that GeTui publishes, each with the value at fault where there is one.

@@ -5,6 +5,7 @@ package enum APIRequest: Hashable, Sendable {
     case authenticate(AuthRequest)
     case revoke(token: String)
     case pushSingle(SinglePush)
+    case pushBatch(PushBatch)
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
     case timeline(TimelineQuery)
@@ -76,6 +77,19 @@ package struct SinglePush: Hashable, Sendable {
     }
 }
 
+/// `POST /push/single/batch/cid`: up to 200 single pushes in one call.
+package struct PushBatch: Hashable, Sendable {
+    /// 1...200, in the order given.
+    package let pushes: [SinglePush]
+    /// The answer tells nothing of single messages.
+    package let isAsync: Bool
+
+    package init(pushes: [SinglePush], isAsync: Bool) {
+        self.pushes = pushes
+        self.isAsync = isAsync
+    }
+}
+
 /// A request to APNs as the sender wants it.
 package struct APNsAlert: Hashable, Sendable {
     /// The header `apns-push-type`.
@@ -111,6 +125,8 @@ package struct APILimits: Hashable, Sendable {
         self.bodyBytes = max(1, bodyBytes)
     }
 
+    /// Pushes in one call that brings many.
+    static let pushesPerCall = 200
     /// Devices in one call that asks about many.
     static let cidsPerCall = 1000
     static let maximumTimeToLive = Limits.timeToLiveMilliseconds

@@ -43,6 +43,17 @@ struct FieldReader {
         throw .type(path(name), mustBe: "a whole number")
     }
 
+    /// A truth, or a string that spells one.
+    func truth(_ name: StaticString) throws(APIError) -> Bool? {
+        guard let value = try value(name) else { return nil }
+        if let truth = value.bool { return truth }
+        switch value.string {
+        case "true": return true
+        case "false": return false
+        default: throw .type(path(name), mustBe: "true or false")
+        }
+    }
+
     /// `place` is where that object stands in the body.
     func object(_ name: StaticString, at place: StaticString) throws(APIError) -> FieldReader? {
         guard let value = try value(name) else { return nil }

@@ -86,9 +86,9 @@ final class World {
     }
 
     /// Starts on the ports that it had, if it ever had any.
-    func start() async throws {
+    func start(_ options: [String] = []) async throws {
         let child = try Child(
-            arguments + [
+            arguments + options + [
                 "--device-listen", "\(address):\(devices.port)", "--http-listen", "\(address):\(backends.port)",
                 "--backend-listen", "\(address):\(links.port)",
             ], descriptors: descriptorLimit)
@@ -114,16 +114,16 @@ final class World {
         child = nil
     }
 
-    /// TERM. Answers the exit status and whatever stdout held beside the ready line.
+    /// TERM. Answers the exit status, whatever stdout held beside the ready line, and what was logged in this life.
     @discardableResult
-    func stop() async throws -> (status: Int32, lines: [String]) {
+    func stop() async throws -> (status: Int32, lines: [String], log: String) {
         guard let child else { throw Unexpected("there is no gateway to stop") }
         child.send(SIGTERM)
         var lines: [String] = []
         while let line = try await child.line() { lines.append(line) }
         let status = try await child.status()
         self.child = nil
-        return (status, lines)
+        return (status, lines, child.errorText)
     }
 
     func restartAfterKill() async throws {

@@ -43,6 +43,9 @@ final class RaceBackend {
         peer.send(Array((head + body).utf8))
     }
 
+    /// A request, as it travels.
+    func send(_ request: [UInt8]) { peer.send(request) }
+
     func hangUp() { peer.close() }
 
     /// The answers that have come since the last look, in order.

@@ -77,7 +77,7 @@ final class RaceLine {
         mac: { Cryptography.hmacSHA256(key: $0, $1) }, isEqual: { Cryptography.isEqual($0, $1) })
     private var arrived: [GatewayFrame] = []
 
-    fileprivate init(_ world: RaceWorld, _ device: RaceDevice, shard: Int) throws {
+    init(_ world: RaceWorld, _ device: RaceDevice, shard: Int) throws {
         self.world = world
         self.device = device
         peer = try world.connect(to: shard)
@@ -90,7 +90,7 @@ final class RaceLine {
     func ack(_ seq: Seq) { send(.ack(AckFrame(seq: seq))) }
     func close() { peer.close() }
 
-    fileprivate func sayHello() throws {
+    func sayHello() throws {
         let hello = HelloFrame(nonce: try #require(Bytes32([UInt8](repeating: 5, count: 32))))
         proofs.sent(hello)
         send(.hello(hello))
@@ -101,7 +101,7 @@ final class RaceLine {
         arrived.removeFirst()
     }
 
-    fileprivate func introduce(register key: Bytes32) {
+    func introduce(register key: Bytes32) {
         let token = device.token.map { TokenChange.set($0) }
         prove(
             .register(

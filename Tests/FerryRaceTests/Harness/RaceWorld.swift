@@ -60,9 +60,11 @@ final class RaceWorld {
         var options = StoreOptions(folder: "raced", clock: { clock.now })
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
+        options.diskReserveBytes = configuration.diskReserveBytes ?? options.diskReserveBytes
         let store = try SteppedStore.inMemory(options, disk: disk, tables: tables)
         let gateway = try SteppedGateway(
-            configuration, store: store, wake: wake, seed: 1, clock: { clock.now }, raise: { _ in })
+            configuration, store: store, wake: wake, seed: 1, clock: { clock.now }, wallClock: { clock.wall },
+            raise: { _ in })
         return (store, gateway)
     }
 
@@ -178,6 +180,11 @@ final class RaceWorld {
 final class HandClock: Sendable {
     private let milliseconds = Atomic<Int64>(1_700_000_000_000)
     var now: Instant { Instant(milliseconds: milliseconds.load(ordering: .relaxed)) }
+    /// What other machines' clocks show.
+    var wall: Instant { now + .milliseconds(stepped.load(ordering: .relaxed)) }
+    private let stepped = Atomic<Int64>(0)
+    /// Somebody sets the machine's clock.
+    func step(_ by: Int) { stepped.add(Int64(by), ordering: .relaxed) }
     func advance(_ by: Int) { milliseconds.add(Int64(by), ordering: .relaxed) }
 }
 
