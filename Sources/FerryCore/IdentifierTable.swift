@@ -1,18 +1,19 @@
-/// Finds numbers by the 128-bit names of what they number: eight bytes a slot, the names stay where they are. It is made of
+/// Finds numbers by the 128-bit names of what they number: five bytes a slot, the names stay where they are. It is made of
 /// many small parts, so that growing never holds up anybody for long.
 ///
 /// Names may be chosen by a peer: slots are told by a product with secret numbers, so that nobody can crowd one.
 package struct IdentifierTable: Sendable {
-    private struct Slot: Sendable, BitwiseCopyable {
-        /// Bits of the name's hash that choose neither part nor slot. Equal ones ask for a look at the name.
-        var tag: UInt32
-        /// The number plus one; 0 is empty.
-        var entry: UInt32
-    }
-
     private struct Part: Sendable {
-        var slots: ContiguousArray<Slot> = []
+        /// The number plus one; 0 is empty.
+        var entries: ContiguousArray<UInt32> = []
+        /// Bits of the name's hash that choose neither part nor slot. Equal ones ask for a look at the name.
+        var tags: ContiguousArray<UInt8> = []
         var count = 0
+
+        mutating func fill(_ index: Int, _ entry: UInt32, _ tag: UInt8) {
+            entries[index] = entry
+            tags[index] = tag
+        }
     }
 
     private var parts: ContiguousArray<Part>
@@ -31,32 +32,33 @@ package struct IdentifierTable: Sendable {
     /// The number that stands for `name`. `nameOf` tells the name of a number that is in the table.
     package func find(_ name: Identifier128, _ nameOf: (UInt32) -> Identifier128) -> UInt32? {
         let hash = hash(name)
-        let slots = parts[part(hash)].slots
-        guard !slots.isEmpty else { return nil }
-        var index = first(hash, slots.count)
-        while slots[index].entry != 0 {
-            if slots[index].tag == tag(hash), nameOf(slots[index].entry &- 1) == name { return slots[index].entry &- 1 }
-            index = (index + 1) & (slots.count - 1)
+        let part = part(hash)
+        let mask = parts[part].entries.count - 1
+        guard mask >= 0 else { return nil }
+        var index = first(hash, mask + 1)
+        while true {
+            let entry = parts[part].entries[index]
+            if entry == 0 { return nil }
+            if parts[part].tags[index] == tag(hash), nameOf(entry &- 1) == name { return entry &- 1 }
+            index = (index + 1) & mask
         }
-        return nil
     }
 
     /// `name` is not in the table, or stands for another number, which it then does no more. `number` is below `UInt32.max`.
     package mutating func set(_ number: UInt32, for name: Identifier128, _ nameOf: (UInt32) -> Identifier128) {
         let hash = hash(name)
         let part = part(hash)
-        if (parts[part].count + 1) * 4 > parts[part].slots.count * 3 { grow(part, nameOf) }
-        let mask = parts[part].slots.count - 1
+        if (parts[part].count + 1) * 4 > parts[part].entries.count * 3 { grow(part, nameOf) }
+        let mask = parts[part].entries.count - 1
         var index = first(hash, mask + 1)
-        while parts[part].slots[index].entry != 0 {
-            let slot = parts[part].slots[index]
-            if slot.tag == tag(hash), nameOf(slot.entry &- 1) == name {
-                parts[part].slots[index].entry = number &+ 1
+        while parts[part].entries[index] != 0 {
+            if parts[part].tags[index] == tag(hash), nameOf(parts[part].entries[index] &- 1) == name {
+                parts[part].entries[index] = number &+ 1
                 return
             }
             index = (index + 1) & mask
         }
-        parts[part].slots[index] = Slot(tag: tag(hash), entry: number &+ 1)
+        parts[part].fill(index, number &+ 1, tag(hash))
         parts[part].count += 1
         count += 1
     }
@@ -65,41 +67,45 @@ package struct IdentifierTable: Sendable {
     package mutating func remove(_ number: UInt32, _ name: Identifier128, _ nameOf: (UInt32) -> Identifier128) {
         let hash = hash(name)
         let part = part(hash)
-        guard !parts[part].slots.isEmpty else { return }
-        let mask = parts[part].slots.count - 1
+        guard !parts[part].entries.isEmpty else { return }
+        let mask = parts[part].entries.count - 1
         var index = first(hash, mask + 1)
-        while parts[part].slots[index].entry != number &+ 1 {
-            if parts[part].slots[index].entry == 0 { return }
+        while parts[part].entries[index] != number &+ 1 {
+            if parts[part].entries[index] == 0 { return }
             index = (index + 1) & mask
         }
         // What stands behind moves up as far as it may, so that no search ends too early.
         var hole = index
         while true {
             index = (index + 1) & mask
-            let slot = parts[part].slots[index]
-            guard slot.entry != 0 else { break }
-            let home = first(self.hash(nameOf(slot.entry &- 1)), mask + 1)
+            let entry = parts[part].entries[index]
+            guard entry != 0 else { break }
+            let home = first(self.hash(nameOf(entry &- 1)), mask + 1)
             if (index &- home) & mask >= (index &- hole) & mask {
-                parts[part].slots[hole] = slot
+                parts[part].fill(hole, entry, parts[part].tags[index])
                 hole = index
             }
         }
-        parts[part].slots[hole] = Slot(tag: 0, entry: 0)
+        parts[part].fill(hole, 0, 0)
         parts[part].count -= 1
         count -= 1
-        if parts[part].count == 0 { parts[part].slots = [] }
+        if parts[part].count == 0 { parts[part] = Part() }
     }
 
     private mutating func grow(_ part: Int, _ nameOf: (UInt32) -> Identifier128) {
-        let old = parts[part].slots
+        let old = parts[part].entries
         let size = max(Self.firstSlots, old.count * 2)
-        var slots = ContiguousArray(repeating: Slot(tag: 0, entry: 0), count: size)
-        for slot in old where slot.entry != 0 {
-            var index = first(hash(nameOf(slot.entry &- 1)), size)
-            while slots[index].entry != 0 { index = (index + 1) & (size - 1) }
-            slots[index] = slot
+        var grown = Part()
+        grown.entries = ContiguousArray(repeating: 0, count: size)
+        grown.tags = ContiguousArray(repeating: 0, count: size)
+        grown.count = parts[part].count
+        for entry in old where entry != 0 {
+            let hash = hash(nameOf(entry &- 1))
+            var index = first(hash, size)
+            while grown.entries[index] != 0 { index = (index + 1) & (size - 1) }
+            grown.fill(index, entry, tag(hash))
         }
-        parts[part].slots = slots
+        parts[part] = grown
     }
 
     private func hash(_ name: Identifier128) -> UInt64 {
@@ -109,7 +115,7 @@ package struct IdentifierTable: Sendable {
     }
 
     private func part(_ hash: UInt64) -> Int { Int(hash & ((1 << Self.partBits) - 1)) }
-    private func tag(_ hash: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: hash >> 32) }
+    private func tag(_ hash: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: hash >> 56) }
 
     /// `count` is a power of two, up to 2^26.
     private func first(_ hash: UInt64, _ count: Int) -> Int {

@@ -9,8 +9,13 @@ package struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
 
     /// Saturates instead of overflowing, so that no duration that a peer names can trap.
     package static func + (instant: Instant, duration: Duration) -> Instant {
-        let (sum, overflow) = instant.milliseconds.addingReportingOverflow(duration.inMilliseconds)
-        return Instant(milliseconds: overflow ? (duration < .zero ? .min : .max) : sum)
+        instant.advanced(byMilliseconds: duration.inMilliseconds)
+    }
+
+    /// Saturating, too.
+    package func advanced(byMilliseconds distance: Int64) -> Instant {
+        let (sum, overflow) = milliseconds.addingReportingOverflow(distance)
+        return Instant(milliseconds: overflow ? (distance < 0 ? .min : .max) : sum)
     }
 
     /// The time from `right` to `left`, saturating.

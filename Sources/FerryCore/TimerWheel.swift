@@ -8,20 +8,28 @@ package struct TimerWheel {
     package static let tickMilliseconds: Int64 = 16
     private static let slotsPerLevel: Int64 = 64
     private static let levels = 4
-    private static let unscheduled = UInt16.max
     /// What the farthest deadline may be away, in ticks: 198 days. A later one fires then.
     private static let farthest: Int64 = 1 << 30
 
+    /// What the wheel holds for each index: 12 bytes, in chunks, so that growing moves nothing and leaves nothing behind.
+    /// A chunk none of whose indices ever had a deadline is empty.
+    private struct Entry: BitwiseCopyable {
+        static let unscheduled = Int32.min
+
+        /// The index behind it in its slot's list; -1 is none.
+        var next: Int32 = -1
+        /// The index before it; for the first in the list of slot *s*, −1 − *s*.
+        var previous = unscheduled
+        /// The low bits of the deadline in ticks; all are within `farthest` of the current tick.
+        var deadline: UInt32 = 0
+    }
+
+    private static let chunkBits = 9
+    private var chunks: ContiguousArray<ContiguousArray<Entry>> = []
     /// Head of each slot's doubly linked list; -1 is empty.
     private var heads: [Int32]
-    private var next: [Int32] = []
-    private var previous: [Int32] = []
-    /// The low bits of each index's deadline in ticks; all are within `farthest` of the current tick.
-    private var deadlines: [UInt32] = []
-    /// The slot that each index is linked in, or `unscheduled`.
-    private var slots: [UInt16] = []
-    /// How many indices are linked in each level.
-    private var population: [Int]
+    /// Which slots of each level are not empty.
+    private var busy: [UInt64]
     /// The last tick that was handled.
     private var currentTick: Int64
     /// How many indices have a deadline.
@@ -29,32 +37,43 @@ package struct TimerWheel {
 
     package init(now: Instant) {
         heads = Array(repeating: -1, count: Int(Self.slotsPerLevel) * Self.levels)
-        population = Array(repeating: 0, count: Self.levels)
+        busy = Array(repeating: 0, count: Self.levels)
         currentTick = now.milliseconds / Self.tickMilliseconds
     }
 
     /// Sets or moves the deadline of `index` (0...Int32.max). One already past fires at the next `advance` to a later tick.
     package mutating func schedule(_ index: Int, at deadline: Instant) {
         grow(to: index)
-        if slots[index] != Self.unscheduled { unlink(index) } else { count += 1 }
-        // Rounded up: never early.
+        if isScheduled(index) { unlink(index) } else { count += 1 }
+        self[index].deadline = UInt32(truncatingIfNeeded: tick(of: deadline))
+        link(index)
+    }
+
+    /// The same, but for an index whose deadline is as early already, or that is to have none (`.distantFuture`).
+    package mutating func hasten(_ index: Int, to deadline: Instant) {
+        guard deadline != .distantFuture else { return }
+        if isScheduled(index), self.deadline(index) <= tick(of: deadline) { return }
+        schedule(index, at: deadline)
+    }
+
+    /// Rounded up: never early.
+    private func tick(of deadline: Instant) -> Int64 {
         let (padded, overflow) = deadline.milliseconds.addingReportingOverflow(Self.tickMilliseconds - 1)
         let tick = (overflow ? Int64.max : padded) / Self.tickMilliseconds
-        let near = min(max(tick, currentTick + 1), currentTick + Self.farthest)
-        deadlines[index] = UInt32(truncatingIfNeeded: near)
-        link(index)
+        return min(max(tick, currentTick + 1), currentTick + Self.farthest)
     }
 
     /// Forgets the deadline of `index`, if it has one.
     package mutating func cancel(_ index: Int) {
         guard isScheduled(index) else { return }
         unlink(index)
-        slots[index] = Self.unscheduled
+        self[index].previous = Entry.unscheduled
         count -= 1
     }
 
     package func isScheduled(_ index: Int) -> Bool {
-        index < slots.count && slots[index] != Self.unscheduled
+        let chunk = index >> Self.chunkBits
+        return chunk < chunks.count && !chunks[chunk].isEmpty && self[index].previous != Entry.unscheduled
     }
 
     /// Moves time on and appends each index whose deadline has come to `fired`, in order of tick.
@@ -81,7 +100,7 @@ package struct TimerWheel {
     /// down into it.
     package var nextWake: Instant? {
         guard count > 0 else { return nil }
-        if population[0] == 0 { return Instant(milliseconds: nextBusyTick * Self.tickMilliseconds) }
+        if busy[0] == 0 { return Instant(milliseconds: nextBusyTick * Self.tickMilliseconds) }
         for ahead in 1...Self.slotsPerLevel {
             let tick = currentTick + ahead
             let startsCoarserSlot = tick % Self.slotsPerLevel == 0
@@ -92,12 +111,17 @@ package struct TimerWheel {
         return Instant(milliseconds: (currentTick + Self.slotsPerLevel) * Self.tickMilliseconds)
     }
 
-    // MARK: - Slots
+    // MARK: - Entries and slots
+
+    private subscript(index: Int) -> Entry {
+        _read { yield chunks[index >> Self.chunkBits][index & (1 << Self.chunkBits - 1)] }
+        _modify { yield &chunks[index >> Self.chunkBits][index & (1 << Self.chunkBits - 1)] }
+    }
 
     /// The next tick in which an entry may fire or move down: where the fine levels are empty, the start of the next slot
     /// of the first that is not, so that a jump costs nothing for what it passes over.
     private var nextBusyTick: Int64 {
-        let level = population.firstIndex { $0 > 0 } ?? 0
+        let level = busy.firstIndex { $0 != 0 } ?? 0
         let span = Self.span(level: level)
         return (currentTick / span + 1) * span
     }
@@ -115,16 +139,26 @@ package struct TimerWheel {
     }
 
     private mutating func grow(to index: Int) {
-        guard index >= deadlines.count else { return }
-        let missing = max(index + 1 - deadlines.count, deadlines.count)
-        deadlines.append(contentsOf: repeatElement(0, count: missing))
-        next.append(contentsOf: repeatElement(-1, count: missing))
-        previous.append(contentsOf: repeatElement(-1, count: missing))
-        slots.append(contentsOf: repeatElement(Self.unscheduled, count: missing))
+        let chunk = index >> Self.chunkBits
+        if chunk >= chunks.count {
+            chunks.append(contentsOf: repeatElement([], count: chunk + 1 - chunks.count))
+        }
+        if chunks[chunk].isEmpty { chunks[chunk] = ContiguousArray(repeating: Entry(), count: 1 << Self.chunkBits) }
     }
 
     private func deadline(_ index: Int) -> Int64 {
-        currentTick + Int64(Int32(truncatingIfNeeded: deadlines[index] &- UInt32(truncatingIfNeeded: currentTick)))
+        currentTick
+            + Int64(Int32(truncatingIfNeeded: self[index].deadline &- UInt32(truncatingIfNeeded: currentTick)))
+    }
+
+    private mutating func setHead(_ slot: Int, _ index: Int32) {
+        heads[slot] = index
+        let bit: UInt64 = 1 << UInt64(slot % Int(Self.slotsPerLevel))
+        if index >= 0 {
+            busy[slot / Int(Self.slotsPerLevel)] |= bit
+        } else {
+            busy[slot / Int(Self.slotsPerLevel)] &= ~bit
+        }
     }
 
     private mutating func link(_ index: Int) {
@@ -141,41 +175,40 @@ package struct TimerWheel {
                 place = slot(level: level, tick: currentTick + Self.span(level: Self.levels) - 1)
             }
         }
-        slots[index] = UInt16(truncatingIfNeeded: place)
-        population[place / Int(Self.slotsPerLevel)] += 1
-        previous[index] = -1
-        next[index] = heads[place]
-        if heads[place] >= 0 { previous[Int(heads[place])] = Int32(index) }
-        heads[place] = Int32(index)
+        let second = heads[place]
+        self[index].previous = -1 - Int32(place)
+        self[index].next = second
+        if second >= 0 { self[Int(second)].previous = Int32(index) }
+        setHead(place, Int32(index))
     }
 
     private mutating func unlink(_ index: Int) {
-        population[Int(slots[index]) / Int(Self.slotsPerLevel)] -= 1
-        let before = previous[index]
-        let after = next[index]
-        if before >= 0 { next[Int(before)] = after } else { heads[Int(slots[index])] = after }
-        if after >= 0 { previous[Int(after)] = before }
+        let entry = self[index]
+        if entry.next >= 0 { self[Int(entry.next)].previous = entry.previous }
+        if entry.previous >= 0 {
+            self[Int(entry.previous)].next = entry.next
+        } else {
+            setHead(Int(-1 - entry.previous), entry.next)
+        }
     }
 
     private mutating func redistribute(slot: Int) {
         var cursor = heads[slot]
-        heads[slot] = -1
+        setHead(slot, -1)
         while cursor >= 0 {
             let index = Int(cursor)
-            cursor = next[index]
-            population[slot / Int(Self.slotsPerLevel)] -= 1
+            cursor = self[index].next
             link(index)
         }
     }
 
     private mutating func fire(slot: Int, into fired: inout [Int]) {
         var cursor = heads[slot]
-        heads[slot] = -1
+        setHead(slot, -1)
         while cursor >= 0 {
             let index = Int(cursor)
-            cursor = next[index]
-            slots[index] = Self.unscheduled
-            population[0] -= 1
+            cursor = self[index].next
+            self[index].previous = Entry.unscheduled
             count -= 1
             fired.append(index)
         }

@@ -34,6 +34,8 @@ struct BackendConnection {
     var countedAnswerBytes = 0
     /// Since when a request is coming in.
     var requestSince: Instant?
+    /// Since when nothing moved.
+    var quietSince = Instant.distantPast
     /// No request is taken after this; the connection closes after the last answer.
     var closesWhenAnswered = false
 

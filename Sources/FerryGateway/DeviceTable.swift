@@ -2,107 +2,208 @@ internal import FerryCore
 internal import FerryRouting
 internal import FerryStore
 
-/// One device that a shard has in memory: online, with kept messages, or touched lately.
+/// One device that a shard has in memory: online, with kept messages, or touched lately. There is one for each connection, so
+/// its size counts: in this order nothing is padded.
 struct DeviceEntry {
-    /// `acknowledged` and `gap` in here are as of loading; the machine has them as of now.
-    var record: DeviceRecord
+    let cid: CID
+    let registeredAt: Instant
+    /// The last login.
+    var seenAt: Instant
+    private var packedToken: [UInt8]?
     var machine: DeviceStateMachine
-    /// The connection of its session, or of its background; nil when there is none.
-    var connection: UInt64?
-    /// How often the device went offline while it was in memory.
-    var absences: UInt32 = 0
-    /// A read of the store is under way for its stream.
-    var isReading = false
-    /// An acknowledgement waits to be journalled at the end of the tick.
-    var isAckPending = false
-    /// A retirement waits for drops of the device that are on their way to the disk; others wait until it has what it needs.
-    var holdsDrops = false
-    /// The first segment with a change of the record that the tables do not have yet; 0 when they have all.
-    var changedSegment: UInt32 = 0
     /// Messages that are taken and not on disk yet.
     var pending = PendingMessages()
     /// Changes that are not on disk yet: the device must stay in memory.
     var pendingChanges: Int32 = 0
-    var armedAt = Instant.distantFuture
-    /// Known to be at rest since; it may leave memory some time after.
-    var restingSince = Instant.distantFuture
+    let generation: UInt32
+    /// The app's number in the table.
+    fileprivate let app: UInt32
+    private var slot: Int32 = -1
+    /// The first segment with a change of the record that the tables do not have yet; 0 when they have all.
+    var changedSegment: UInt32 = 0
+    /// How often the device went offline while it was in memory, the low half: what is compared are two counts of one sync.
+    var absences: UInt16 = 0
+    private var flags: Flags = .inUse
 
-    /// The slot holds a device.
-    private(set) var isInUse = true
+    private struct Flags: OptionSet {
+        let rawValue: UInt8
+        static let inUse = Self(rawValue: 1)
+        static let reading = Self(rawValue: 2)
+        static let ackPending = Self(rawValue: 4)
+        static let resting = Self(rawValue: 8)
+        static let holdingDrops = Self(rawValue: 16)
+    }
 
-    init(record: DeviceRecord) {
-        self.record = record
+    fileprivate init(_ record: DeviceRecord, app: UInt32) {
+        cid = record.cid
+        registeredAt = record.registeredAt
+        seenAt = record.seenAt
+        generation = record.generation
+        self.app = app
         machine = DeviceStateMachine(
             acknowledged: record.acknowledged, gap: record.gap, hasToken: record.token != nil)
+        token = record.token
     }
 
-    /// Gives back what the device held; the slot waits for another.
-    mutating func vacate() {
+    private subscript(flag: Flags) -> Bool {
+        get { flags.contains(flag) }
+        set { if newValue { flags.insert(flag) } else { flags.remove(flag) } }
+    }
+
+    /// The place in the table holds a device.
+    var isInUse: Bool { self[.inUse] }
+
+    /// A read of the store is under way for its stream.
+    var isReading: Bool {
+        get { self[.reading] }
+        set { self[.reading] = newValue }
+    }
+
+    /// An acknowledgement waits to be journalled at the end of the tick.
+    var isAckPending: Bool {
+        get { self[.ackPending] }
+        set { self[.ackPending] = newValue }
+    }
+
+    /// A retirement waits for drops of the device that are on their way to the disk; others wait until it has what it needs.
+    var holdsDrops: Bool {
+        get { self[.holdingDrops] }
+        set { self[.holdingDrops] = newValue }
+    }
+
+    /// Was at rest when its timer last fired; if it still is when that fires again, it may leave memory.
+    var isResting: Bool {
+        get { self[.resting] }
+        set { self[.resting] = newValue }
+    }
+
+    /// The connection of its session, or of its background, by its slot; nil when there is none. Whoever frees the slot says
+    /// so here first.
+    var connection: Int? {
+        get { slot < 0 ? nil : Int(slot) }
+        set { slot = newValue.map { Int32(truncatingIfNeeded: $0) } ?? -1 }
+    }
+
+    /// Kept as one array, its environment first: a reference, and none where there is no token.
+    var token: PushToken? {
+        get {
+            guard let packedToken, let first = packedToken.first, let environment = PushEnvironment(rawValue: first)
+            else { return nil }
+            return PushToken(environment: environment, bytes: Array(packedToken.dropFirst()))
+        }
+        set { packedToken = newValue.map { [$0.environment.rawValue] + $0.bytes } }
+    }
+
+    /// Gives back what the device held; the place waits for another.
+    fileprivate mutating func vacate() {
         machine = DeviceStateMachine(acknowledged: .zero, gap: nil, hasToken: false)
-        record.token = nil
-        connection = nil
-        isInUse = false
+        packedToken = nil
+        slot = -1
+        flags = []
+    }
+}
+
+/// A shard's devices by index and by cid. They lie in chunks, so that growing moves none and leaves no memory behind.
+struct DeviceTable: ~Copyable {
+    private static let chunkBits = 7
+    private typealias Chunks = ContiguousArray<UnsafeMutablePointer<DeviceEntry>>
+
+    /// Entries below `endIndex` are initialized; the table owns the chunks.
+    private var chunks: Chunks = []
+    /// Indices are below this.
+    private(set) var endIndex = 0
+    private var free: [Int32] = []
+    private var indices: IdentifierTable
+    /// Apps by number: devices have many, apps are few.
+    private var apps: [AppID] = []
+    private var appNumbers: [AppID: UInt32] = [:]
+
+    /// - Parameter seed: secret.
+    init(seed: Identifier128) { indices = IdentifierTable(seed: seed) }
+
+    deinit {
+        for index in 0..<endIndex { Self.pointer(index, chunks).deinitialize(count: 1) }
+        for chunk in chunks { chunk.deallocate() }
     }
 
-    /// The record as of now.
-    var currentRecord: DeviceRecord {
-        var record = record
+    var count: Int { indices.count }
+
+    func index(of cid: CID) -> Int? {
+        let chunks = chunks
+        return indices.find(cid.value) { Self.name($0, chunks) }.map { Int($0) }
+    }
+
+    func isInUse(_ index: Int) -> Bool { index < endIndex && self[index].isInUse }
+
+    /// `index` is one that `insert` or `index(of:)` gave.
+    subscript(index: Int) -> DeviceEntry {
+        unsafeAddress {
+            precondition(index >= 0 && index < endIndex)
+            return UnsafePointer(Self.pointer(index, chunks))
+        }
+        unsafeMutableAddress {
+            precondition(index >= 0 && index < endIndex)
+            return Self.pointer(index, chunks)
+        }
+    }
+
+    func app(of index: Int) -> AppID { apps[Int(self[index].app)] }
+
+    /// The row as of now.
+    func record(of index: Int) -> DeviceRecord {
+        let machine = self[index].machine
+        var record = DeviceRecord(
+            registration: DeviceRegistration(
+                app: app(of: index), cid: self[index].cid, generation: self[index].generation,
+                at: self[index].registeredAt))
+        record.seenAt = self[index].seenAt
+        record.token = self[index].token
         record.acknowledged = machine.acknowledged
         record.gap = machine.gap
         record.stubDueUpTo = machine.stubsDueUpTo
         record.stubSettledUpTo = machine.stubsSettledUpTo
         return record
     }
-}
 
-/// A shard's devices by index and by cid.
-struct DeviceTable {
-    private var entries: ContiguousArray<DeviceEntry> = []
-    private var free: [Int32] = []
-    private var indices: IdentifierTable
-
-    /// - Parameter seed: secret.
-    init(seed: Identifier128) { indices = IdentifierTable(seed: seed) }
-
-    var count: Int { indices.count }
-    /// Indices are below this.
-    var endIndex: Int { entries.count }
-
-    func index(of cid: CID) -> Int? { indices.find(cid.value, name).map { Int($0) } }
-
-    private func name(_ index: UInt32) -> Identifier128 { entries[Int(index)].record.cid.value }
-    func isInUse(_ index: Int) -> Bool { index < entries.count && entries[index].isInUse }
-
-    /// `index` is in use.
-    subscript(index: Int) -> DeviceEntry {
-        _read { yield entries[index] }
-        _modify { yield &entries[index] }
-    }
-
-    /// The cid is not in the table yet.
-    mutating func insert(_ entry: DeviceEntry) -> Int {
+    /// The device is not in the table yet. Of its stubs nothing is taken: they are told with what is kept.
+    mutating func insert(_ record: DeviceRecord) -> Int {
+        let entry = DeviceEntry(record, app: number(of: record.app))
         let index: Int
         if let reused = free.popLast() {
             index = Int(reused)
-            entries[index] = entry
+            self[index] = entry
         } else {
-            index = entries.count
-            entries.append(entry)
+            index = endIndex
+            if index >> Self.chunkBits == chunks.count { chunks.append(.allocate(capacity: 1 << Self.chunkBits)) }
+            Self.pointer(index, chunks).initialize(to: entry)
+            endIndex += 1
         }
-        let entries = entries
-        indices.set(UInt32(index), for: entry.record.cid.value) { entries[Int($0)].record.cid.value }
+        let chunks = chunks
+        indices.set(UInt32(index), for: record.cid.value) { Self.name($0, chunks) }
         return index
     }
 
     mutating func remove(_ index: Int) {
         guard isInUse(index) else { return }
-        forget(index)
-        entries[index].vacate()
+        let chunks = chunks
+        indices.remove(UInt32(index), self[index].cid.value) { Self.name($0, chunks) }
+        self[index].vacate()
         free.append(Int32(index))
     }
 
-    private mutating func forget(_ index: Int) {
-        let entries = entries
-        indices.remove(UInt32(index), entries[index].record.cid.value) { entries[Int($0)].record.cid.value }
+    private mutating func number(of app: AppID) -> UInt32 {
+        if let known = appNumbers[app] { return known }
+        let number = UInt32(apps.count)
+        apps.append(app)
+        appNumbers[app] = number
+        return number
+    }
+
+    private static func pointer(_ index: Int, _ chunks: Chunks) -> UnsafeMutablePointer<DeviceEntry> {
+        chunks[index >> chunkBits] + index & (1 << chunkBits - 1)
+    }
+
+    private static func name(_ index: UInt32, _ chunks: Chunks) -> Identifier128 {
+        pointer(Int(index), chunks).pointee.cid.value
     }
 }

@@ -46,9 +46,9 @@ final class PendingAccept: Sendable {
     let offset: UInt32
     let length: UInt32
     /// The device's when the message was taken.
-    let absences: UInt32
+    let absences: UInt16
 
-    init(_ message: AcceptedMessage, _ order: PushOrder, offset: UInt32, length: UInt32, absences: UInt32) {
+    init(_ message: AcceptedMessage, _ order: PushOrder, offset: UInt32, length: UInt32, absences: UInt16) {
         self.message = message
         self.order = order
         self.offset = offset

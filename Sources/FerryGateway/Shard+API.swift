@@ -214,7 +214,7 @@ extension Shard {
 
     /// The device is known, or known not to exist: the message gets its place in the device's stream and goes to the journal.
     mutating func accept(_ order: PushOrder, device: Int?) {
-        guard let device, devices[device].record.app == order.app else {
+        guard let device, devices.app(of: device) == order.app else {
             giveUp(order, .targetInvalid(order.push.cid.description))
             return
         }
@@ -269,7 +269,7 @@ extension Shard {
 
     /// The message is on disk.
     mutating func accepted(
-        _ message: AcceptedMessage, _ order: PushOrder, _ location: RecordLocation, absences: UInt32
+        _ message: AcceptedMessage, _ order: PushOrder, _ location: RecordLocation, absences: UInt16
     ) {
         note(.accepted(Acceptance(message)), of: message.cid)
         let answer = RequestAnswer(

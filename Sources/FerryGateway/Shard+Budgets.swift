@@ -80,12 +80,15 @@ extension Shard {
     /// allocator and growing arrays add is in them.
     var memoryEstimate: Int {
         tally.kept * MemoryCost.keptMessage + devices.count * MemoryCost.device
-            + connections.count * MemoryCost.connection + requests.count * IdempotencyWindow.bytesPerEntry
-            + tokenHolders.count * MemoryCost.tokenHolder + revokedTokens.count * MemoryCost.revokedToken + loading
-            .count * MemoryCost.loading + bufferBytes
+            + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
+            + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
+            + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
             + requestBytes + answerBytes + waitingBytes
             + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }
+
+    /// Connections that have something beside their slot.
+    private var connectionsWithMore: Int { handshakes.count + backends.count + links.count }
 
     mutating func reportMemory() {
         let estimate = memoryEstimate
@@ -111,8 +114,12 @@ extension Shard {
 /// Bytes that one of each takes.
 enum MemoryCost {
     static let keptMessage = 64
-    static let device = 640
-    static let connection = 1_024
+    /// Its entry, name and timer; and what its machine holds beside itself while something is kept for it.
+    static let device = 448
+    /// Its slot and timer.
+    static let connection = 128
+    /// What a connection has beside its slot until its device has logged in, and a backend's for good.
+    static let besideConnection = 896
     static let tokenHolder = 64
     static let revokedToken = 192
     /// A device whose record is asked for.

@@ -51,7 +51,6 @@ extension Shard {
         connection.kind = kind
         connection.transport = transport
         connection.peer = peer
-        connection.quietSince = now
         guard let slot = add(connection) else {
             environment.census.leave()
             refuse(transport.descriptor, kind)
@@ -69,6 +68,7 @@ extension Shard {
             arm(connection: slot, at: machine.deadline)
         case .http:
             backends[slot] = BackendConnection(limits: environment.httpLimits)
+            backends[slot]?.quietSince = now
             arm(connection: slot, at: now + BackendConnection.requestDeadline)
         case .link: beginLink(slot)
         case .device, .free: break
@@ -307,8 +307,7 @@ extension Shard {
         connections[slot].transport.endWriting()
         watch(slot)
         // Timers only ever move closer; this one replaces whatever was set.
-        connections[slot].armedAt = .distantFuture
-        arm(connection: slot, at: now + Self.lingerTime)
+        wheel.schedule(slot, at: now + Self.lingerTime)
     }
 
     private mutating func discard(_ slot: Int) {
@@ -337,7 +336,7 @@ extension Shard {
     /// Frees the slot; the descriptor lives on.
     mutating func release(_ slot: Int) {
         poller.remove(connections[slot].transport.descriptor)
-        wheel.cancel(slot * 2)
+        wheel.cancel(slot)
         handshakes[slot] = nil
         links[slot] = nil
         if let backend = backends.removeValue(forKey: slot) {
@@ -350,7 +349,6 @@ extension Shard {
 
     mutating func connectionTimer(_ slot: Int) {
         guard slot < connections.highWater, connections[slot].kind != .free else { return }
-        connections[slot].armedAt = .distantFuture
         if connections[slot].isClosing { return drop(slot) }
         switch connections[slot].kind {
         case .handshake:

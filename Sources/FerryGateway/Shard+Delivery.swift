@@ -17,7 +17,8 @@ extension Shard {
     /// Sends what may be sent. Stops at the window, at the high-water mark, or at a message that must be read first.
     mutating func pump(_ device: Int) {
         guard !devices[device].isReading,
-            let slot = devices[device].connection.flatMap({ connections.index(of: $0) }), !connections[slot].isClosing
+            let slot = devices[device].connection, !connections[slot].isClosing,
+            let session = devices[device].machine.presence.session
         else { return }
         while let entry = devices[device].machine.next(now: now) {
             if connections[slot].output.count > streamMark {
@@ -35,7 +36,7 @@ extension Shard {
                     return
                 }
                 send(content, message, slot)
-                note(.sent(message.seq, connections[slot].sessionID, isOffLine: message.wasOffline), device)
+                note(.sent(message.seq, session, isOffLine: message.wasOffline), device)
                 didSend(message.seq, device, slot)
             }
         }
@@ -61,7 +62,7 @@ extension Shard {
 
     private mutating func readAhead(_ device: Int) {
         guard case .attached(let session) = devices[device].machine.presence else { return }
-        let cid = devices[device].record.cid
+        let cid = devices[device].cid
         // No more than may be sent: what is read beyond that would be read again.
         let wanted = devices[device].machine.upcoming(
             count: Self.messagesPerRead, bytes: min(Self.bytesPerRead, streamMark))
@@ -123,7 +124,7 @@ extension Shard {
         guard devices[device].machine.isKept(seq) else { return }
         EventLog.write(
             .error, "kept message cannot be read",
-            ["cid": devices[device].record.cid.description, "seq": seq.description])
+            ["cid": devices[device].cid.description, "seq": seq.description])
         tell(device: device, .unreadable(seq))
     }
 
@@ -131,7 +132,7 @@ extension Shard {
     private mutating func contentAtHand(of message: KeptMessage, _ device: Int) -> AcceptedMessage? {
         while atHandCursor < atHand.count, atHand[atHandCursor].seq < message.seq { atHandCursor += 1 }
         guard atHandCursor < atHand.count, atHand[atHandCursor].seq == message.seq,
-            atHand[atHandCursor].cid == devices[device].record.cid
+            atHand[atHandCursor].cid == devices[device].cid
         else { return nil }
         return atHand[atHandCursor]
     }

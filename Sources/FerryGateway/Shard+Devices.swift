@@ -27,8 +27,8 @@ extension Shard {
         deviceActions.append(actions)
         if let deadline = devices[device].machine.deadline {
             arm(device: device, at: deadline)
-        } else if devices[device].connection == nil {
-            arm(device: device, at: now + Self.restingTime)
+        } else {
+            armResting(device)
         }
     }
 
@@ -37,7 +37,7 @@ extension Shard {
         case .recordAcknowledged: noteAcknowledged(device)
         case .end(let message, let reason): end(message, reason, device)
         case .recordStubsDue(let upTo):
-            let cid = devices[device].record.cid
+            let cid = devices[device].cid
             let record = Record.stubDue(cid: cid, upTo: upTo)
             note(.stubDue(upTo: upTo), device)
             markChanged(device)
@@ -45,12 +45,12 @@ extension Shard {
         case .recordNoToken(let upTo):
             note(.noToken(upTo: upTo), device)
             markChanged(device)
-            append(.stubSettled(cid: devices[device].record.cid, upTo: upTo, outcome: .noToken), nil)
+            append(.stubSettled(cid: devices[device].cid, upTo: upTo, outcome: .noToken), nil)
         case .requestStub(let plan): requestStub(plan, device)
         case .takeOver: break  // `takeOverConnection` has closed it, before the newer session was welcomed.
         case .transmit: pump(device)
         case .refuseAck:
-            if let slot = devices[device].connection.flatMap({ connections.index(of: $0) }) {
+            if let slot = devices[device].connection {
                 endSession(slot, with: .acknowledgedUnsent)
             }
         }
@@ -60,7 +60,7 @@ extension Shard {
         note(.ended(message.seq, reason), device)
         let state = reason.state
         giveBackRoom(Int(message.payloadBytes))
-        let cid = devices[device].record.cid
+        let cid = devices[device].cid
         let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
         // The row of a drop that is told goes once the drop is on disk: until then a restart must find the one or the other.
         if !isTold, isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
@@ -77,7 +77,6 @@ extension Shard {
 
     mutating func deviceTimer(_ device: Int) {
         guard devices.isInUse(device) else { return }
-        devices[device].armedAt = .distantFuture
         tell(device: device, .timePassed)
         letGoIfResting(device)
     }
@@ -89,22 +88,27 @@ extension Shard {
         guard entry.machine.isAtRest, entry.connection == nil, entry.changedSegment == 0, entry.pendingChanges == 0,
             !entry.isReading, !entry.isAckPending, retirement == nil
         else {
-            devices[device].restingSince = .distantFuture
+            devices[device].isResting = false
             return
         }
-        if entry.restingSince == .distantFuture {
-            devices[device].restingSince = now
-        } else if now >= entry.restingSince + Self.restingTime {
-            wheel.cancel(device * 2 + 1)
+        if entry.isResting {
+            wheel.cancel(timer(of: device))
             devices.remove(device)
+        } else {
+            devices[device].isResting = true
         }
+    }
+
+    /// A device without a connection is looked at from time to time.
+    mutating func armResting(_ device: Int) {
+        if devices[device].connection == nil { arm(device: device, at: now + Self.restingTime) }
     }
 
     // MARK: - The record
 
     mutating func noteSeen(_ device: Int) {
-        devices[device].record.seenAt = now
-        append(.deviceSeen(cid: devices[device].record.cid, at: now), .recordChanged(devices[device].record.cid))
+        devices[device].seenAt = now
+        append(.deviceSeen(cid: devices[device].cid, at: now), .recordChanged(devices[device].cid))
         devices[device].pendingChanges += 1
     }
 
@@ -115,7 +119,7 @@ extension Shard {
             case .clear: nil
             case .set(let token): token
             }
-        let cid = devices[device].record.cid
+        let cid = devices[device].cid
         devices[device].pendingChanges += 1
         append(
             .pushTokenChanged(cid: cid, token: token, at: now),
@@ -154,9 +158,9 @@ extension Shard {
     mutating func deviceLoaded(_ cid: CID, _ record: DeviceRecord?) {
         guard let waiters = loading.removeValue(forKey: cid) else { return }
         var device = devices.index(of: cid)
-        if device == nil, let record { device = devices.insert(DeviceEntry(record: record)) }
-        if let device { arm(device: device, at: now + Self.restingTime) }
+        if device == nil, let record { device = devices.insert(record) }
         serve(waiters, cid, device)
+        if let device { armResting(device) }
     }
 
     mutating func serve(_ waiters: [DeviceWaiter], _ cid: CID, _ device: Int?) {

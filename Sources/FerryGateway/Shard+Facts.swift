@@ -9,7 +9,7 @@ internal import FerryWire
 
 /// Facts, noted where each thing becomes true: counted at once, and given to the timeline at the end of the tick.
 extension Shard {
-    mutating func note(_ fact: Fact, _ device: Int) { note(fact, of: devices[device].record.cid) }
+    mutating func note(_ fact: Fact, _ device: Int) { note(fact, of: devices[device].cid) }
 
     mutating func note(_ fact: Fact, of cid: CID) {
         tally.count(fact)
@@ -25,11 +25,11 @@ extension Shard {
     }
 
     /// The session that begins on this connection.
-    func attachment(_ slot: Int, lastSeq: Seq?, continues: Bool) -> Attachment {
+    func attachment(_ slot: Int, _ session: SessionID, lastSeq: Seq?, continues: Bool) -> Attachment {
         let peer = connections[slot].peer
         return Attachment(
-            session: connections[slot].sessionID, way: continues ? .foreground : .login, peerAddress: peer.address,
-            peerPort: peer.port, lastSeq: lastSeq)
+            session: session, way: continues ? .foreground : .login, peerAddress: peer.address, peerPort: peer.port,
+            lastSeq: lastSeq)
     }
 }
 

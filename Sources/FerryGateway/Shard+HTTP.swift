@@ -20,7 +20,7 @@ extension Shard {
         // Behind the last request that is taken, nobody asks the decoder any more: it must not gather.
         guard backends[slot]?.closesWhenAnswered == false else { return }
         backends[slot]?.decoder.append(bytes)
-        connections[slot].quietSince = now
+        backends[slot]?.quietSince = now
         takeRequests(slot)
         countBytes(slot)
     }
@@ -141,13 +141,13 @@ extension Shard {
     private func backendDeadline(_ slot: Int) -> Instant? {
         guard let backend = backends[slot] else { return nil }
         if let since = backend.requestSince { return since + BackendConnection.requestDeadline }
-        if !connections[slot].output.isEmpty { return connections[slot].quietSince + BackendConnection.requestDeadline }
-        return backend.hasOpenAnswers ? nil : connections[slot].quietSince + BackendConnection.idleDeadline
+        if !connections[slot].output.isEmpty { return backend.quietSince + BackendConnection.requestDeadline }
+        return backend.hasOpenAnswers ? nil : backend.quietSince + BackendConnection.idleDeadline
     }
 
     /// The kernel took answers: there may be room for more requests.
     mutating func backendOutputMoved(_ slot: Int) {
-        connections[slot].quietSince = now
+        backends[slot]?.quietSince = now
         if let deadline = backendDeadline(slot) { arm(connection: slot, at: deadline) }
         guard connections[slot].isReadPaused, let backend = backends[slot], !backend.closesWhenAnswered,
             backend.openAnswers < BackendConnection.openAnswerLimit / 2,

@@ -129,11 +129,11 @@ extension Shard {
         }
         switch admission.request {
         case .login(let login):
-            guard let device, devices[device].record.app == login.appID else {
+            guard let device, devices.app(of: device) == login.appID else {
                 tell(handshake: slot, .ownerAnswered(.unknownDevice))
                 return
             }
-            guard UInt64(devices[device].record.generation) == login.generation else {
+            guard UInt64(devices[device].generation) == login.generation else {
                 tell(handshake: slot, .ownerAnswered(.generationRetired))
                 return
             }
@@ -153,7 +153,7 @@ extension Shard {
         tell(handshake: slot, .ownerAnswered(.admitted))
         handshakes[slot] = nil
         takeOverConnection(of: device, by: slot)
-        let record = devices[device].record
+        let record = devices.record(of: device)
         let identity = environment.configuration.identity
         let policy = environment.configuration.session
         let secret = identity.deviceSecret(app: record.app, cid: record.cid, generation: UInt64(record.generation))
@@ -183,7 +183,7 @@ extension Shard {
         welcome.proof = Bytes32(Cryptography.hmacSHA256(key: secret.bytes, transcript)) ?? .zero
         write(slot, .welcome(welcome))
         connections[slot].kind = .device
-        connections[slot].session = SessionStateMachine(keepAlive: keepAlive, policy: policy, now: now)
+        connections[slot].session = SessionStateMachine(keepAlive: keepAlive, now: now)
         noteSeen(device)
         if let change = extensions.deviceToken { saveToken(change, device: device, connection: slot) }
         attach(slot, device: device, session: session, lastSeq: lastSeq, window: window)

@@ -26,7 +26,7 @@ extension Shard {
     mutating func submitJournal() {
         for device in acknowledging.map(Int.init) where devices.isInUse(device) {
             devices[device].isAckPending = false
-            let cid = devices[device].record.cid
+            let cid = devices[device].cid
             append(.acknowledged(cid: cid, upTo: devices[device].machine.acknowledged), nil)
             note(.acknowledged(upTo: devices[device].machine.acknowledged), device)
         }
@@ -114,8 +114,8 @@ extension Shard {
         case .pushTokenChanged(let cid, let token, let connection):
             guard let device = devices.index(of: cid) else { return }
             devices[device].pendingChanges -= 1
-            let old = devices[device].record.token
-            devices[device].record.token = token
+            let old = devices[device].token
+            devices[device].token = token
             markChanged(device, segment: segment)
             tokenChanged(device, from: old, to: token)
             if old != token { note(.tokenChanged(hasToken: token != nil), device) }
@@ -176,11 +176,11 @@ extension Shard {
     private mutating func registered(_ registration: DeviceRegistration, segment: UInt32) {
         let cid = registration.cid
         let device =
-            devices.index(of: cid) ?? devices.insert(DeviceEntry(record: DeviceRecord(registration: registration)))
+            devices.index(of: cid) ?? devices.insert(DeviceRecord(registration: registration))
         markChanged(device, segment: segment)
         let waiters = loading.removeValue(forKey: cid) ?? []
         serve(waiters, cid, device)
-        arm(device: device, at: now + Self.restingTime)
+        armResting(device)
     }
 
     // MARK: - Retired segments

@@ -61,7 +61,7 @@ extension Shard {
     mutating func restore(_ recovery: ShardRecovery) {
         let policy = environment.configuration.delivery
         for found in recovery.devices {
-            let device = devices.insert(DeviceEntry(record: found.record))
+            let device = devices.insert(found.record)
             devices[device].changedSegment = found.firstChangedSegment ?? 0
             for message in found.kept {
                 devices[device].machine.restore(KeptMessage(restoring: message))

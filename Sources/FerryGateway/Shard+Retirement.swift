@@ -120,7 +120,7 @@ extension Shard {
 
     /// Tells what remains of the device; false when that is not decided yet.
     private mutating func gather(_ device: Int, into slice: inout RetirementSlice) -> Bool {
-        let cid = devices[device].record.cid
+        let cid = devices[device].cid
         let drops = slice.drops[cid] ?? []
         guard drops.count == Int(devices[device].machine.unsyncedDrops) else {
             devices[device].holdsDrops = true
@@ -131,7 +131,7 @@ extension Shard {
         if isCarrying { slice.carried.insert(cid) }
         let changed = devices[device].changedSegment
         if isCarrying || (changed != 0 && changed <= slice.segment) {
-            var record = devices[device].currentRecord
+            var record = devices.record(of: device)
             // After a restart these are kept as before, and are dropped again.
             for drop in outside { record.uncount(drop) }
             if !outside.isEmpty { lowerGap(of: &record, machine: devices[device].machine, kept: outside) }

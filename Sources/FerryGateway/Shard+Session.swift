@@ -35,10 +35,11 @@ extension Shard {
 
     mutating func tell(session slot: Int, _ event: SessionEvent) {
         var actions: [SessionAction] = []
-        connections[slot].session.handle(event, now: now, actions: &actions)
+        connections[slot].session.handle(
+            event, now: now, policy: environment.configuration.session, actions: &actions)
         for action in actions { perform(action, slot, closing: actions.closeCode) }
         if connections[slot].kind == .device, !connections[slot].isClosing {
-            arm(connection: slot, at: connections[slot].session.deadline)
+            arm(connection: slot, at: connections[slot].session.deadline(environment.configuration.session))
         }
     }
 
@@ -66,16 +67,11 @@ extension Shard {
         close(slot, code)
     }
 
-    private static var writesPerMinute: UInt16 { 60 }
+    private static var writesPerMinute: UInt8 { 60 }
 
     /// Whether the device may cause one more record; one that causes too many is closed.
     private mutating func mayWrite(_ slot: Int) -> Bool {
-        if now >= connections[slot].writesSince + .seconds(60) {
-            connections[slot].writesSince = now
-            connections[slot].writes = 0
-        }
-        connections[slot].writes += 1
-        if connections[slot].writes <= Self.writesPerMinute { return true }
+        if connections[slot].mayWrite(now: now, limit: Self.writesPerMinute) { return true }
         endSession(slot, with: .overloaded)
         return false
     }
@@ -83,25 +79,22 @@ extension Shard {
     /// The slot is about to be freed: the device it belonged to, if any, has no connection now.
     mutating func forgetConnection(_ slot: Int) {
         let device = Int(connections[slot].device)
-        guard device >= 0, devices.isInUse(device), devices[device].connection == connections.token(of: slot) else {
-            return
-        }
+        guard device >= 0, devices.isInUse(device), devices[device].connection == slot else { return }
         devices[device].connection = nil
-        arm(device: device, at: now + Self.restingTime)
+        armResting(device)
     }
 
     // MARK: - The session and its device
 
     /// The connection is the device's from now on; an older one is not.
     mutating func attach(_ slot: Int, device: Int, session: SessionID, lastSeq: Seq?, window: Int32) {
-        let continues = devices[device].connection == connections.token(of: slot)
-        devices[device].connection = connections.token(of: slot)
+        let continues = devices[device].connection == slot
+        devices[device].connection = slot
+        devices[device].isResting = false
         connections[slot].device = Int32(device)
-        connections[slot].sessionID = session
-        connections[slot].window = window
         counters.sessions += 1
-        note(.attached(attachment(slot, lastSeq: lastSeq, continues: continues)), device)
-        arm(connection: slot, at: connections[slot].session.deadline)
+        note(.attached(attachment(slot, session, lastSeq: lastSeq, continues: continues)), device)
+        arm(connection: slot, at: connections[slot].session.deadline(environment.configuration.session))
         if devices[device].machine.isGraceOver(now: now) { devices[device].absences &+= 1 }
         tell(
             device: device,
@@ -112,12 +105,10 @@ extension Shard {
 
     /// The device's older connection, in the foreground or the background, goes before the newer is told anything.
     mutating func takeOverConnection(of device: Int, by slot: Int) {
-        guard let older = devices[device].connection.flatMap({ connections.index(of: $0) }), older != slot else {
-            return
-        }
+        guard let older = devices[device].connection, older != slot else { return }
         if connections[older].session.state == .foreground {
             counters.sessions -= 1
-            note(.takenOver(connections[older].sessionID), device)
+            if let session = devices[device].machine.presence.session { note(.takenOver(session), device) }
         }
         tell(session: older, .takenOver)
         connections[older].device = -1
@@ -136,9 +127,11 @@ extension Shard {
             counters.sessions += 1
             return
         }
-        let honoured = honoured(lastSeq, epoch: environment.epoch, cid: devices[device].record.cid)
+        let honoured = honoured(lastSeq, epoch: environment.epoch, cid: devices[device].cid)
         let kept = keptSummary(device, after: honoured)
         let session = makeSessionID()
+        // As it was granted: the machine has it from the session before.
+        let window = devices[device].machine.window.messageLimit
         write(
             slot,
             .resumed(
@@ -146,7 +139,7 @@ extension Shard {
                     sessionID: session, isResumed: honoured != nil, keptMessages: UInt64(kept.count),
                     keptBytes: UInt64(kept.bytes))))
         noteSeen(device)
-        attach(slot, device: device, session: session, lastSeq: honoured, window: connections[slot].window)
+        attach(slot, device: device, session: session, lastSeq: honoured, window: window)
     }
 
     private mutating func detach(_ slot: Int, _ ending: SessionEnding, closing: CloseCode?) {
@@ -163,8 +156,13 @@ extension Shard {
             devices[device].connection = nil
             connections[slot].device = -1
         }
-        note(.detached(connections[slot].sessionID, Departure(ending), closeCode: closing?.rawValue ?? 0), device)
-        tell(device: device, .detached(connections[slot].sessionID, end))
+        guard let session = devices[device].machine.presence.session else {
+            // It never began: `foreground` was refused.
+            armResting(device)
+            return
+        }
+        note(.detached(session, Departure(ending), closeCode: closing?.rawValue ?? 0), device)
+        tell(device: device, .detached(session, end))
     }
 
     private mutating func acknowledge(_ slot: Int, _ seq: Seq) {

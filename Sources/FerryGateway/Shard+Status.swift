@@ -52,9 +52,9 @@ extension Shard {
     /// One device more is known, or known not to exist (`device` nil).
     mutating func gather(_ gathering: StatusGathering, _ cid: CID, _ device: Int?) {
         gathering.missing -= 1
-        if let device, devices[device].record.app == gathering.app {
+        if let device, devices.app(of: device) == gathering.app {
             let isOnline = devices[device].machine.presence.isOnline
-            gathering.found.append((cid, isOnline, devices[device].record.seenAt))
+            gathering.found.append((cid, isOnline, devices[device].seenAt))
         }
         guard gathering.missing == 0 else { return }
         post(

@@ -31,7 +31,7 @@ extension Shard {
     /// The device is known, or known not to exist.
     mutating func explain(_ order: TimelineOrder, device: Int?) {
         // Another app's device is answered like one that does not exist.
-        guard let device, devices[device].record.app == order.app else {
+        guard let device, devices.app(of: device) == order.app else {
             return answer(order, .failure(.targetInvalid(order.query.cid.description)))
         }
         let view = view(of: device)
@@ -73,7 +73,6 @@ extension Shard {
 
     private func view(of device: Int) -> DeviceView {
         let machine = devices[device].machine
-        let record = devices[device].record
         let presence: DeviceView.Presence =
             switch machine.presence {
             case .attached(let session): .attached(session)
@@ -82,7 +81,8 @@ extension Shard {
             case .restored(let until): .restored(until: until)
             }
         return DeviceView(
-            now: now, presence: presence, registeredAt: record.registeredAt, seenAt: record.seenAt,
+            now: now, presence: presence, registeredAt: devices[device].registeredAt,
+            seenAt: devices[device].seenAt,
             hasToken: machine.hasToken, acknowledged: machine.acknowledged, keptCount: machine.log.count,
             keptBytes: machine.log.bytes, sentUpTo: machine.window.sent)
     }

@@ -16,8 +16,8 @@ extension Shard {
     /// The device's record has changed from one token to another, on disk.
     mutating func tokenChanged(_ device: Int, from old: PushToken?, to new: PushToken?) {
         guard old != new else { return }
-        let app = devices[device].record.app
-        let cid = devices[device].record.cid
+        let app = devices.app(of: device)
+        let cid = devices[device].cid
         if let old {
             let claim = TokenClaim(app: app, token: old, cid: cid)
             post(.tokenGivenUp(claim), to: place(of: claim.digest))
@@ -51,8 +51,8 @@ extension Shard {
 
     mutating func loseToken(_ claim: TokenClaim, device: Int) {
         // Digests may meet by chance: only the very token is lost.
-        guard devices[device].record.app == claim.app, devices[device].record.token == claim.token else { return }
-        let cid = devices[device].record.cid
+        guard devices.app(of: device) == claim.app, devices[device].token == claim.token else { return }
+        let cid = devices[device].cid
         devices[device].pendingChanges += 1
         append(
             .pushTokenChanged(cid: cid, token: nil, at: now),

@@ -11,9 +11,9 @@ internal import FerryWire
 /// Wake-ups: from a device's decision to the channel, and the answer back.
 extension Shard {
     mutating func requestStub(_ plan: StubPlan, _ device: Int) {
-        let cid = devices[device].record.cid
+        let cid = devices[device].cid
         stubsInFlight += 1
-        guard let token = devices[device].record.token else {
+        guard let token = devices[device].token else {
             stubAnswered(cid, plan, .refused("the device has no token"))
             return
         }
@@ -37,7 +37,7 @@ extension Shard {
     }
 
     mutating func requestOwnStub(_ content: AcceptedMessage, _ plan: StubPlan, _ device: Int) {
-        guard let token = devices[device].record.token else {
+        guard let token = devices[device].token else {
             // It was lost while the text was read. That settles nothing: with the next token the stub is due.
             withdrawStub(content.seq, device)
             return
@@ -92,7 +92,7 @@ extension Shard {
     }
 
     private func topic(_ device: Int) -> String {
-        let app = devices[device].record.app
+        let app = devices.app(of: device)
         return environment.configuration.apps[app]?.topic ?? app.text
     }
 

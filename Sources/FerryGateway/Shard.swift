@@ -250,18 +250,18 @@ struct Shard: ~Copyable {
 
     // MARK: - Timers
 
-    /// Connections and devices share the wheel: even indices are connections, odd ones devices.
+    /// Connections and devices share the wheel: first come the connections, then the devices. A timer may fire early, never
+    /// late: it only ever moves closer. A device with a connection has none unless something of it is due, so that one that
+    /// is only there takes no room in the wheel but its connection's.
     mutating func arm(connection: Int, at deadline: Instant) {
-        guard deadline < connections[connection].armedAt else { return }
-        connections[connection].armedAt = deadline
-        wheel.schedule(connection * 2, at: deadline)
+        wheel.hasten(connection, to: deadline)
     }
 
     mutating func arm(device: Int, at deadline: Instant) {
-        guard deadline < devices[device].armedAt else { return }
-        devices[device].armedAt = deadline
-        wheel.schedule(device * 2 + 1, at: deadline)
+        wheel.hasten(timer(of: device), to: deadline)
     }
+
+    func timer(of device: Int) -> Int { connections.capacity + device }
 
     private mutating func advanceTimers() {
         wheel.advance(to: now, fired: &fired)
@@ -270,7 +270,11 @@ struct Shard: ~Copyable {
         let due = fired
         fired.removeAll(keepingCapacity: true)
         for index in due {
-            if index % 2 == 0 { connectionTimer(index / 2) } else { deviceTimer(index / 2) }
+            if index < connections.capacity {
+                connectionTimer(index)
+            } else {
+                deviceTimer(index - connections.capacity)
+            }
         }
         requests.expire(now: now, limit: 4_096)
     }

@@ -11,8 +11,9 @@ internal import FerryWire
 /// What other threads tell a shard through its mailbox.
 enum ShardMessage: Sendable {
     case store([StoreEvent])
-    /// A connection whose device this shard owns.
-    case handOver(HandOver)
+    /// A connection whose device this shard owns. The rare and large are held by reference: queues of messages keep the room
+    /// that they had in the worst moment.
+    indirect case handOver(HandOver)
     /// A backend's connection that another shard has accepted and counted.
     case backend(Transport, SocketAddress, Connection.Kind)
     case order(APIOrder)

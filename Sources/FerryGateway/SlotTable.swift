@@ -59,5 +59,9 @@ struct SlotTable<Value> {
     private mutating func vacate(_ slot: Int, _ place: Int) {
         places[slot] = 0
         free.append(Int32(place))
+        // After a rush nothing stays behind but the places.
+        guard count == 0 else { return }
+        values = []
+        free = []
     }
 }

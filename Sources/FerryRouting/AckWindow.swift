@@ -32,6 +32,36 @@ package struct AckWindow: Hashable, Sendable, BitwiseCopyable {
         sent = acknowledged
     }
 
+    /// What of a window is only there while something was sent: all zero when everything is acknowledged.
+    struct Flight: Hashable, Sendable, BitwiseCopyable {
+        fileprivate var count: Int32 = 0
+        fileprivate var bytes: Int32 = 0
+        /// 0 for what is not above the acknowledged position.
+        fileprivate var sent = Seq.zero
+        fileprivate var ackBound = Seq.zero
+
+        var isOver: Bool { self == Flight() }
+    }
+
+    init(messageLimit: Int32, byteLimit: Int32, acknowledged: Seq, flight: Flight) {
+        self.messageLimit = messageLimit
+        self.byteLimit = byteLimit
+        self.acknowledged = acknowledged
+        inFlight = flight.count
+        inFlightBytes = flight.bytes
+        sent = max(acknowledged, flight.sent)
+        ackBound = max(acknowledged, flight.ackBound)
+    }
+
+    var flight: Flight {
+        var flight = Flight()
+        flight.count = inFlight
+        flight.bytes = inFlightBytes
+        if sent > acknowledged { flight.sent = sent }
+        if ackBound > acknowledged { flight.ackBound = ackBound }
+        return flight
+    }
+
     /// Whether an entry of `bytes` may go now. A single one larger than the limit may go when nothing else is in flight.
     /// `ahead` entries of `aheadBytes` in all count as sent before it.
     package func hasRoom(for bytes: UInt32, ahead: Int = 0, aheadBytes: Int = 0) -> Bool {

@@ -17,20 +17,22 @@ package enum CapExceeded: Hashable, Sendable {
 /// Messages of one device that are on their way to the disk: taken, and not kept yet.
 package struct PendingMessages: Hashable, Sendable, BitwiseCopyable {
     package private(set) var count: Int32 = 0
-    /// Their payload bytes.
-    package private(set) var bytes = 0
+    private var storedBytes: UInt32 = 0
+
+    /// Their payload bytes; 4 GiB and more count as that.
+    package var bytes: Int { Int(storedBytes) }
 
     package init() {}
 
     package mutating func add(bytes: Int) {
         count = count == .max ? .max : count + 1
-        self.bytes += max(0, bytes)
+        storedBytes = UInt32(clamping: Int(storedBytes) + max(0, bytes))
     }
 
     /// One of them is kept now, or came to nothing.
     package mutating func remove(bytes: Int) {
         count = max(0, count - 1)
-        self.bytes = count == 0 ? 0 : max(0, self.bytes - max(0, bytes))
+        storedBytes = count == 0 ? 0 : UInt32(clamping: max(0, Int(storedBytes) - max(0, bytes)))
     }
 }
 

@@ -26,6 +26,9 @@ package enum Presence: Hashable, Sendable, BitwiseCopyable {
     /// then, since the device may be about to come back.
     case restored(until: Instant)
 
+    /// The live session.
+    package var session: SessionID? { if case .attached(let session) = self { session } else { nil } }
+
     package var isOnline: Bool {
         switch self {
         case .offline, .restored: false

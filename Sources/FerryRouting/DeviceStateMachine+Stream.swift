@@ -13,7 +13,8 @@ extension DeviceStateMachine {
     /// The next entry that may go to the session now; nil when there is none, no session, or no room in the window, and when
     /// it has expired and `.timePassed` is late.
     package func next(now: Instant) -> Entry? {
-        let entry = next(after: window.sent, ahead: 0, aheadBytes: 0)
+        let window = window
+        let entry = next(after: window.sent, in: window, ahead: 0, aheadBytes: 0)
         if case .message(let message)? = entry, !message.isLiveOnly, message.expiresAt <= now { return nil }
         return entry
     }
@@ -22,10 +23,11 @@ extension DeviceStateMachine {
     /// untold gap, and only what the window has room for.
     package func upcoming(count: Int, bytes: Int) -> [KeptMessage] {
         var found: [KeptMessage] = []
+        let window = window
         var cursor = window.sent
         var total = 0
         while found.count < count,
-            case .message(let message)? = next(after: cursor, ahead: found.count, aheadBytes: total)
+            case .message(let message)? = next(after: cursor, in: window, ahead: found.count, aheadBytes: total)
         {
             if !found.isEmpty && total + Int(message.payloadBytes) > bytes { break }
             found.append(message)
@@ -35,7 +37,7 @@ extension DeviceStateMachine {
         return found
     }
 
-    func next(after seq: Seq, ahead: Int, aheadBytes: Int) -> Entry? {
+    func next(after seq: Seq, in window: AckWindow, ahead: Int, aheadBytes: Int) -> Entry? {
         guard case .attached = presence else { return nil }
         let index = log.firstIndex(after: seq)
         let message = index < log.count ? log[index] : nil
@@ -154,7 +156,9 @@ extension DeviceStateMachine {
     }
 
     mutating func settleAcknowledged(_ seq: Seq, actions: inout [DeviceAction]) {
-        guard seq > window.acknowledged else { return }
+        guard seq > acknowledged else { return }
+        // It is put together from its parts at each look: once is enough.
+        var window = window
         while let gap = gaps.first, gap.upTo <= seq {
             if gap.upTo <= window.sent { window.release(bytes: 0) }
             gaps.removeFirst()
@@ -164,6 +168,7 @@ extension DeviceStateMachine {
             actions.append(.end(message, .acknowledged))
         }
         window.didAcknowledge(seq)
+        self.window = window
         actions.append(.recordAcknowledged(seq))
     }
 }

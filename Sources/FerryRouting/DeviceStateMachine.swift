@@ -15,23 +15,15 @@ package struct DeviceStateMachine: Hashable, Sendable {
     /// Shared by all devices; passed in at each event so that it costs no memory here.
     package typealias Policy = DeliveryPolicy
 
+    /// Everything up to here is delivered or dropped.
+    package internal(set) var acknowledged: Seq
+    /// What an idle device does not have: none or one. An array, as that is a reference with the meaning of a value.
+    var work: ContiguousArray<DeviceWork> = []
     package internal(set) var presence = Presence.offline
-    package internal(set) var log = MessageLog()
-    /// What was dropped and is not acknowledged past, by place in the stream. Only the last can still grow, and only until it
-    /// is sent; so there are at most one more than a window has entries.
-    var gaps: [Gap]
-    package internal(set) var window: AckWindow
     package internal(set) var hasToken: Bool
-    /// Drops in `gaps` whose records are not on disk yet; until then no gap may be told (P1).
-    package internal(set) var unsyncedDrops: UInt32 = 0
-    /// The first of them, `Seq(.max)` when there is none. Nothing behind it is sent: its ack would cover the drop, and after a
-    /// crash the dropped message, kept again, would count as delivered and its gap be forgotten.
-    var unsyncedFrom = Seq(.max)
-    /// The record that stubs are due is not on disk yet; until then none is asked for (P1).
-    var unsyncedDue: UInt32 = 0
-    var defaultStub = DefaultStub.idle
-    /// No message expires before this; exact after each look at all of them.
-    var earliestExpiry = Instant.distantFuture
+    /// Limits of the last session's window. No window is granted that has more messages than this type holds.
+    var messageLimit: Int16 = 1
+    var byteLimit: Int32 = 1
 
     enum DefaultStub: Hashable, Sendable, BitwiseCopyable {
         case idle
@@ -40,12 +32,10 @@ package struct DeviceStateMachine: Hashable, Sendable {
     }
 
     package init(acknowledged: Seq, gap: Gap?, hasToken: Bool) {
-        window = AckWindow(messageLimit: 1, byteLimit: 1, acknowledged: acknowledged)
-        gaps = gap.map { [$0] } ?? []
+        self.acknowledged = acknowledged
         self.hasToken = hasToken
+        if let gap { gaps = [gap] }
     }
-
-    package var acknowledged: Seq { window.acknowledged }
 
     /// All that was dropped and is not acknowledged past, as one.
     package var gap: Gap? {
@@ -92,6 +82,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case .unreadable(let seq): giveUp(seq, actions: &actions)
         case .timePassed: timePassed(now: now, policy: policy, actions: &actions)
         }
+        endWork()
     }
 
     /// When `.timePassed` is wanted next, if at all.
@@ -108,7 +99,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
 
     /// No message up to here wants a stub any more. Conservative: what is settled behind one that is not does not count.
     package var stubsSettledUpTo: Seq {
-        var last = window.acknowledged
+        var last = acknowledged
         for index in 0..<log.count {
             switch log[index].stub {
             case .settled, .notWanted: last = log[index].seq
@@ -155,7 +146,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         endLiveOnly(actions: &actions)
         if case .attached(let older) = presence, older != session { actions.append(.takeOver(older)) }
         window = AckWindow(
-            messageLimit: limit, byteLimit: bytes, acknowledged: window.acknowledged, ackBound: bound)
+            messageLimit: limit, byteLimit: bytes, acknowledged: acknowledged, ackBound: bound)
         presence = .attached(session)
         findEarliestExpiry()
         expire(now: now, actions: &actions)
@@ -197,7 +188,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
     /// The send cursor goes back to the ack cursor.
     mutating func rewind() {
         window = AckWindow(
-            messageLimit: window.messageLimit, byteLimit: window.byteLimit, acknowledged: window.acknowledged)
+            messageLimit: Int32(messageLimit), byteLimit: byteLimit, acknowledged: acknowledged)
         findEarliestExpiry()
     }
 

@@ -16,56 +16,67 @@ package struct KeepAlive: Hashable, Sendable, BitwiseCopyable {
     }
 
     private var lastHeard: Instant
-    /// Since when something is in flight without progress; `.distantFuture` when nothing is in flight.
-    private var waitingSince = Instant.distantFuture
-    private var lastProgress = Instant.distantFuture
-    /// What the welcome granted, in milliseconds, as the next two: small, since there is one for each connection.
+    /// What the welcome granted, in milliseconds.
     private let interval: UInt32
-    private let ackDeadline: UInt32
-    private let progressDeadline: UInt32
+    /// Since when something is in flight without progress. This and the next count while `isWaiting`, and are read near
+    /// `lastHeard`: silence ends a connection long before they could be mistaken.
+    private var waitingSince: LowInstant
+    private var lastProgress: LowInstant
+    /// Something is in flight.
+    private var isWaiting = false
     private var isProbed = false
 
-    package init(interval: Duration, policy: SessionPolicy, now: Instant) {
+    /// What all connections share, the policy, is passed in where it is needed: it costs no memory here.
+    package init(interval: Duration, now: Instant) {
         // What is longer than the type holds, 49 days, is cut to that.
         self.interval = UInt32(clamping: max(1, interval.inMilliseconds))
-        ackDeadline = UInt32(clamping: max(2, policy.ackDeadline.inMilliseconds))
-        progressDeadline = UInt32(clamping: max(2, policy.progressDeadline.inMilliseconds))
         lastHeard = now
+        waitingSince = LowInstant(.distantPast)
+        lastProgress = LowInstant(.distantPast)
     }
+
+    /// The last sign of life.
+    var reference: Instant { lastHeard }
 
     package mutating func heard(now: Instant) {
         lastHeard = now
         isProbed = false
-        if waitingSince != .distantFuture { waitingSince = now }
+        if isWaiting { waitingSince = LowInstant(now) }
     }
 
     /// Something was sent that wants an acknowledgement.
     package mutating func sent(now: Instant) {
-        if waitingSince == .distantFuture {
-            waitingSince = now
-            lastProgress = now
-        }
+        guard !isWaiting else { return }
+        isWaiting = true
+        waitingSince = LowInstant(now)
+        lastProgress = LowInstant(now)
     }
 
     /// Something was acknowledged; `isEmpty` when nothing is in flight any more.
     package mutating func progressed(isEmpty: Bool, now: Instant) {
-        waitingSince = isEmpty ? .distantFuture : now
-        lastProgress = isEmpty ? .distantFuture : now
+        guard !isEmpty else { return stopWaiting() }
+        isWaiting = true
+        waitingSince = LowInstant(now)
+        lastProgress = LowInstant(now)
         isProbed = false
     }
 
-    /// Nothing is waited for any more: the session ended, its connection did not.
+    /// Nothing is waited for any more: all is acknowledged, or the session ended and its connection did not.
     package mutating func stopWaiting() {
-        waitingSince = .distantFuture
-        lastProgress = .distantFuture
+        isWaiting = false
         isProbed = false
+        // What does not count is not told apart.
+        waitingSince = LowInstant(.distantPast)
+        lastProgress = LowInstant(.distantPast)
     }
 
-    package mutating func check(now: Instant) -> Verdict {
-        if waitingSince != .distantFuture {
-            if now >= waitingSince + .milliseconds(ackDeadline) { return .ackDeadlineExpired }
-            if now >= lastProgress + .milliseconds(progressDeadline) { return .nothingAcknowledged }
-            if !isProbed && now >= waitingSince + .milliseconds(ackDeadline / 2) {
+    package mutating func check(now: Instant, policy: SessionPolicy) -> Verdict {
+        if isWaiting {
+            let since = waitingSince.nearest(to: lastHeard)
+            let patience = Self.ackDeadline(policy)
+            if now >= since.advanced(byMilliseconds: patience) { return .ackDeadlineExpired }
+            if now >= progressEnd(policy) { return .nothingAcknowledged }
+            if !isProbed && now >= since.advanced(byMilliseconds: patience / 2) {
                 isProbed = true
                 return .probe
             }
@@ -74,11 +85,22 @@ package struct KeepAlive: Hashable, Sendable, BitwiseCopyable {
     }
 
     /// When `check` can first say anything but `.fine`.
-    package var deadline: Instant {
-        guard waitingSince != .distantFuture else { return keepAliveEnd }
-        let silence = waitingSince + .milliseconds(isProbed ? ackDeadline : ackDeadline / 2)
-        return min(min(silence, lastProgress + .milliseconds(progressDeadline)), keepAliveEnd)
+    package func deadline(_ policy: SessionPolicy) -> Instant {
+        guard isWaiting else { return keepAliveEnd }
+        let patience = Self.ackDeadline(policy)
+        let silence = waitingSince.nearest(to: lastHeard)
+            .advanced(byMilliseconds: isProbed ? patience : patience / 2)
+        return min(min(silence, progressEnd(policy)), keepAliveEnd)
     }
 
-    private var keepAliveEnd: Instant { lastHeard + .milliseconds(Int64(interval) + Int64(interval) / 2) }
+    /// In milliseconds.
+    private static func ackDeadline(_ policy: SessionPolicy) -> Int64 { max(2, policy.ackDeadline.inMilliseconds) }
+
+    private func progressEnd(_ policy: SessionPolicy) -> Instant {
+        lastProgress.nearest(to: lastHeard).advanced(byMilliseconds: max(2, policy.progressDeadline.inMilliseconds))
+    }
+
+    private var keepAliveEnd: Instant {
+        lastHeard.advanced(byMilliseconds: Int64(interval) + Int64(interval) / 2)
+    }
 }

@@ -73,24 +73,31 @@ package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
 
     private var keepAlive: KeepAlive
     package private(set) var state = State.foreground
-    /// In milliseconds.
-    private let slowDeadline: UInt32
-    private var blockedSince = Instant.distantFuture
+    private var isBlocked = false
+    /// Counts while `isBlocked`, and is read near the last sign of life.
+    private var blockedSince = LowInstant(.distantPast)
 
-    /// A session begins in the foreground.
-    package init(keepAlive interval: Duration, policy: SessionPolicy, now: Instant) {
-        keepAlive = KeepAlive(interval: interval, policy: policy, now: now)
-        slowDeadline = UInt32(clamping: max(1, policy.slowDeadline.inMilliseconds))
+    /// A session begins in the foreground. The policy, which all share, is passed in at each event: it costs no memory here.
+    package init(keepAlive interval: Duration, now: Instant) {
+        keepAlive = KeepAlive(interval: interval, now: now)
     }
 
     /// When `.timePassed` is wanted next.
-    package var deadline: Instant {
+    package func deadline(_ policy: SessionPolicy) -> Instant {
         guard state != .closed else { return .distantFuture }
-        return min(keepAlive.deadline, blockedSince + .milliseconds(slowDeadline))
+        return min(keepAlive.deadline(policy), slowEnd(policy))
+    }
+
+    private func slowEnd(_ policy: SessionPolicy) -> Instant {
+        guard isBlocked else { return .distantFuture }
+        return blockedSince.nearest(to: keepAlive.reference)
+            .advanced(byMilliseconds: max(1, policy.slowDeadline.inMilliseconds))
     }
 
     /// Handles one event; at most three actions, appended in order.
-    package mutating func handle(_ event: SessionEvent, now: Instant, actions: inout [SessionAction]) {
+    package mutating func handle(
+        _ event: SessionEvent, now: Instant, policy: SessionPolicy, actions: inout [SessionAction]
+    ) {
         guard state != .closed else { return }
         switch event {
         case .bytesReceived: keepAlive.heard(now: now)
@@ -110,7 +117,7 @@ package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
             // The newer session has the device already: nothing to tell its owner.
             state = .closed
             actions.append(.close(.takenOver))
-        case .timePassed: timePassed(now: now, &actions)
+        case .timePassed: timePassed(now: now, policy, &actions)
         }
     }
 
@@ -134,19 +141,17 @@ package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
     }
 
     private mutating func outputBlocked(_ isBlocked: Bool, now: Instant) {
-        if !isBlocked {
-            blockedSince = .distantFuture
-        } else if blockedSince == .distantFuture {
-            blockedSince = now
-        }
+        guard isBlocked != self.isBlocked else { return }
+        self.isBlocked = isBlocked
+        blockedSince = LowInstant(isBlocked ? now : .distantPast)
     }
 
-    private mutating func timePassed(now: Instant, _ actions: inout [SessionAction]) {
-        if now >= blockedSince + .milliseconds(slowDeadline) {
+    private mutating func timePassed(now: Instant, _ policy: SessionPolicy, _ actions: inout [SessionAction]) {
+        if now >= slowEnd(policy) {
             end(.lost, with: .close(.tooSlow), &actions)
             return
         }
-        switch keepAlive.check(now: now) {
+        switch keepAlive.check(now: now, policy: policy) {
         case .fine: break
         case .probe: actions.append(.sendPing)
         case .keepAliveExpired: end(.lost, with: .close(.keepAliveExpired), &actions)
@@ -165,7 +170,7 @@ package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
 extension SessionStateMachine {
     /// A connection that has no session and will have none: what a slot holds before its welcome.
     package static let closed: SessionStateMachine = {
-        var machine = SessionStateMachine(keepAlive: .seconds(1), policy: SessionPolicy(), now: .distantPast)
+        var machine = SessionStateMachine(keepAlive: .seconds(1), now: .distantPast)
         machine.state = .closed
         return machine
     }()

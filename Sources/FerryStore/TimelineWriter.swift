@@ -188,9 +188,10 @@ struct TimelineWriter {
         try giveWay()
         try makeRoom(for: block.count)
         if current == nil { try begin(at: firstTime) }
-        guard let writing = current, let file = newest else { return }
-        TimelineBlock.seal(&block, lastTime: blockTime, file: writing.number, offset: file.bytes)
-        try writing.file.write(block, at: file.bytes)
+        // Not a copy of `current`: while there is one, each insertion would copy the whole filter.
+        guard let number = current?.number, let handle = current?.file, let file = newest else { return }
+        TimelineBlock.seal(&block, lastTime: blockTime, file: number, offset: file.bytes)
+        try handle.write(block, at: file.bytes)
         let (count, time) = (block.count, blockTime)
         folder.state.withLock { state in
             guard let last = state.files.indices.last else { return }

@@ -155,6 +155,32 @@ struct TimerWheelTests {
         #expect(fired == [1] && wheel.isScheduled(0) && !wheel.isScheduled(77))
     }
 
+    @Test func `A hastened deadline only moves closer`() {
+        var wheel = TimerWheel(now: Instant(milliseconds: 0))
+        wheel.hasten(2, to: .distantFuture)
+        #expect(!wheel.isScheduled(2))
+        wheel.hasten(2, to: Instant(milliseconds: 500))
+        wheel.hasten(2, to: Instant(milliseconds: 9_000))
+        wheel.hasten(2, to: Instant(milliseconds: 200))
+        wheel.hasten(2, to: Instant(milliseconds: 201))
+        var fired: [Int] = []
+        wheel.advance(to: Instant(milliseconds: 191), fired: &fired)
+        #expect(fired == [])
+        wheel.advance(to: Instant(milliseconds: 208), fired: &fired)
+        #expect(fired == [2] && wheel.count == 0)
+        wheel.hasten(2, to: Instant(milliseconds: 9_000))
+        #expect(wheel.isScheduled(2))
+    }
+
+    @Test func `Indices far apart cost each other nothing and fire alike`() {
+        var wheel = TimerWheel(now: Instant(milliseconds: 0))
+        for index in [0, 511, 512, 100_000] { wheel.schedule(index, at: Instant(milliseconds: 32)) }
+        wheel.cancel(511)
+        var fired: [Int] = []
+        wheel.advance(to: Instant(milliseconds: 32), fired: &fired)
+        #expect(fired.sorted() == [0, 512, 100_000])
+    }
+
     /// Each tick of a jump was visited: a process that was stopped for days came back to minutes of counting.
     @Test func `A jump of years costs no more than what fires in it`() {
         var wheel = TimerWheel(now: Instant(milliseconds: 0))

@@ -28,7 +28,7 @@ struct KeepAliveReachabilityTests {
     }
 
     private static func fresh() -> KeepAlive {
-        KeepAlive(interval: .milliseconds(6), policy: policy, now: Instant(milliseconds: 0))
+        KeepAlive(interval: .milliseconds(6), now: Instant(milliseconds: 0))
     }
 
     /// What silence means now, told from the plain facts.
@@ -66,8 +66,8 @@ struct KeepAliveReachabilityTests {
                 case .wait: world.now += 1
                 }
                 let expected = Self.expected(world)
-                let deadline = world.machine.deadline
-                let verdict = world.machine.check(now: Instant(milliseconds: world.now))
+                let deadline = world.machine.deadline(Self.policy)
+                let verdict = world.machine.check(now: Instant(milliseconds: world.now), policy: Self.policy)
                 try Violation.unless(verdict == expected, "\(verdict) instead of \(expected) at \(world.now)")
                 try Violation.unless(
                     verdict == .fine || deadline.milliseconds <= world.now, "the deadline \(deadline) came too late")
@@ -106,8 +106,8 @@ struct KeepAliveReachabilityTests {
                     case .wait: break
                     }
                 }
-                let first = machine.check(now: Instant(milliseconds: time))
-                let second = machine.check(now: Instant(milliseconds: time))
+                let first = machine.check(now: Instant(milliseconds: time), policy: Self.policy)
+                let second = machine.check(now: Instant(milliseconds: time), policy: Self.policy)
                 table.add(event: "at \(time) ms", actions: ["\(first)", "again \(second)"], next: nil)
             }
         }

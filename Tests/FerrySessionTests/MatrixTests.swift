@@ -131,7 +131,7 @@ struct MatrixTests {
     ]
 
     private static func text(_ machine: SessionStateMachine) -> String {
-        let deadline = machine.deadline
+        let deadline = machine.deadline(SessionPolicy())
         return deadline == .distantFuture ? "\(machine.state)" : "\(machine.state), wakes at \(deadline.milliseconds)"
     }
 
@@ -149,14 +149,17 @@ struct MatrixTests {
     @Test func `A session does in each state at each event what the table says`() {
         var table = MatrixTable(title: "A connection after its welcome (times in ms since)")
         for state in Self.sessionStates {
-            var machine = SessionStateMachine(keepAlive: .seconds(240), policy: SessionPolicy(), now: Self.start)
+            var machine = SessionStateMachine(keepAlive: .seconds(240), now: Self.start)
             var actions: [SessionAction] = []
-            for event in state.events { machine.handle(event, now: Self.start, actions: &actions) }
+            for event in state.events {
+                machine.handle(event, now: Self.start, policy: SessionPolicy(), actions: &actions)
+            }
             table.begin(state: state.name, detail: "\(state.detail): \(Self.text(machine))")
             for event in Self.sessionEvents {
                 var next = machine
                 actions = []
-                next.handle(event.event, now: Self.start + event.later, actions: &actions)
+                next.handle(
+                    event.event, now: Self.start + event.later, policy: SessionPolicy(), actions: &actions)
                 table.add(
                     event: event.name, actions: actions.map { Self.text($0) },
                     next: next == machine ? nil : Self.text(next))

@@ -21,8 +21,7 @@ struct SessionWorld: Hashable {
     var isProbed = false
 
     init() {
-        machine = SessionStateMachine(
-            keepAlive: Sample.quickKeepAlive, policy: Sample.quickPolicy, now: Instant(milliseconds: 0))
+        machine = SessionStateMachine(keepAlive: Sample.quickKeepAlive, now: Instant(milliseconds: 0))
     }
 
     /// All that may happen; an ack only while something is in flight.
@@ -42,7 +41,7 @@ struct SessionWorld: Hashable {
         case .wait: now.milliseconds += 1
         case .event(let event):
             var actions: [SessionAction] = []
-            machine.handle(event, now: now, actions: &actions)
+            machine.handle(event, now: now, policy: Sample.quickPolicy, actions: &actions)
             let expected = expect(event)
             try Violation.unless(actions == expected, "\(expected) is due, not \(actions)")
         }
@@ -122,7 +121,7 @@ struct SessionWorld: Hashable {
 
     /// An open connection always has a deadline, and it is the first moment at which anything happens.
     private func checkDeadline() throws(Violation) {
-        let deadline = machine.deadline
+        let deadline = machine.deadline(Sample.quickPolicy)
         guard state != .closed else {
             try Violation.unless(deadline == .distantFuture, "a closed session wants to be woken")
             return
@@ -132,7 +131,7 @@ struct SessionWorld: Hashable {
         for moment in [before, deadline] where moment >= now {
             var other = machine
             var actions: [SessionAction] = []
-            other.handle(.timePassed, now: moment, actions: &actions)
+            other.handle(.timePassed, now: moment, policy: Sample.quickPolicy, actions: &actions)
             try Violation.unless(actions.isEmpty == (moment < deadline), "the deadline is exact")
         }
     }
