@@ -82,7 +82,9 @@ let package = Package(
         .testTarget(
             name: "FerryClientCoreTests", dependencies: ["FerryCore", "FerryWire", "FerryClientCore"],
             exclude: ["ClientStateMachine.matrix.txt"]),
-        .testTarget(name: "FerryStoreTests", dependencies: ["FerryCore", "FerryIO", "FerryStats", "FerryStore"]),
+        .testTarget(
+            name: "FerryStoreTests",
+            dependencies: ["FerryCore", "FerryIO", "FerryStats", "FerryStore", "FerryTestSupport"]),
         .testTarget(
             name: "FerryGatewayTests",
             dependencies: [
