@@ -14,6 +14,8 @@ package final class WitnessedDisk: Disk {
     private let notes: WitnessNotes
     /// Of the last handle that was given out for each name.
     private let labels = Mutex<[String: FileLabel]>([:])
+    /// Held over a sync of the folder: of two threads' notes the later one would else tell of the earlier look.
+    private let directorySync = Mutex(())
 
     package var folder: String { base.folder }
 
@@ -54,10 +56,12 @@ package final class WitnessedDisk: Disk {
     }
 
     package func syncDirectory() throws(SystemError) {
-        // Before the sync: what comes into being during it may not be in it.
-        let names = try base.list().filter { $0.hasPrefix("journal-") || $0.hasPrefix(FolderFormat.name) }
-        try base.syncDirectory()
-        try notes.add((["N"] + names.sorted()).joined(separator: " "))
+        try directorySync.withLock { _ throws(SystemError) in
+            // Before the sync: what comes into being during it may not be in it.
+            let names = try base.list().filter { $0.hasPrefix("journal-") || $0.hasPrefix(FolderFormat.name) }
+            try base.syncDirectory()
+            try notes.add((["N"] + names.sorted()).joined(separator: " "))
+        }
     }
 
     package func freeBytes() throws(SystemError) -> Int? { try base.freeBytes() }

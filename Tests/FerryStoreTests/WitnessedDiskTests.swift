@@ -81,4 +81,24 @@ struct WitnessedDiskTests {
             #expect(try lines(path).last == "N FORMAT journal-2")
         }
     }
+
+    /// A folder's sync by the tables' thread, begun before a segment was made, was noted behind that of the journal's thread:
+    /// the campaign took away a segment that was durable, and called it a loss.
+    @Test func `A name that was noted is in every later note, whoever syncs the folder meanwhile`() throws {
+        try withNotes { disk, _, path in
+            let other = try OSThread(name: "tables") { for _ in 0..<400 { try? disk.syncDirectory() } }
+            for number in 0..<200 {
+                _ = try disk.create("journal-\(number)", bytes: 0)
+                try disk.syncDirectory()
+            }
+            other.join()
+            var known: Set<Substring> = []
+            for line in try lines(path) where line.hasPrefix("N") {
+                let names = Set(line.split(separator: " ").dropFirst())
+                #expect(known.isSubset(of: names))
+                known = names
+            }
+            #expect(known.count == 200)
+        }
+    }
 }
