@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -329,3 +330,5 @@ int clinux_list_directory(const char *path, void (*each)(const char *name, void 
 int clinux_process_id(void) { return (int)getpid(); }
 
 _Noreturn void clinux_exit_now(int status) { _exit(status); }
+
+void clinux_trim_memory(void) { malloc_trim(0); }

@@ -123,6 +123,7 @@ package final class Gateway: Sendable {
             stop()
             throw failure
         }
+        MachineMemory.trim()
     }
 
     /// All of them or none.

@@ -2,6 +2,9 @@ internal import CLinux
 
 /// How much memory this process can have.
 package enum MachineMemory {
+    /// Gives what was freed back to the system: after a start, which for a while holds what it read twice.
+    package static func trim() { clinux_trim_memory() }
+
     /// Bytes: the machine's, or what the control group allows where that is less. nil where neither can be read.
     package static func bytes() -> Int? {
         var limits = [meminfo(text(of: "/proc/meminfo"))]

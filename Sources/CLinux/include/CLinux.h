@@ -57,6 +57,9 @@ void clinux_ignore_sigpipe(void);
 // Raises the soft descriptor limit to the hard one; answers what it is then.
 long clinux_raise_descriptor_limit(void);
 
+// Gives memory that was freed back to the system; takes milliseconds for each freed gigabyte.
+void clinux_trim_memory(void);
+
 // Milliseconds: wall clock, and the clock that also counts while the machine sleeps.
 int64_t clinux_wall_milliseconds(void);
 int64_t clinux_boot_milliseconds(void);
