@@ -4,7 +4,7 @@ internal import FerryIO
 /// The client's socket with what came and is not yet a frame, and what has not left.
 struct ClientConnection {
     private let descriptor: Int32
-    private(set) var isConnecting = true
+    private var isConnecting = true
     private var inbox: [UInt8] = []
     private var outbox: [UInt8] = []
     private var isWaitingToWrite = false
@@ -21,8 +21,32 @@ struct ClientConnection {
         }
     }
 
+    /// What an event of the socket came to.
+    enum Progress {
+        case nothing
+        case connected
+        /// Bytes are in the inbox.
+        case received
+        case lost(String)
+    }
+
+    mutating func progress(
+        readable: Bool, hangup: Bool, _ poller: borrowing Poller, token: UInt64
+    ) -> Progress {
+        if isConnecting {
+            return finishConnecting(poller, token: token).map { .lost($0.description) } ?? .connected
+        }
+        guard readable || hangup else { return .nothing }
+        switch receive() {
+        case .wouldBlock: return .nothing
+        case .ended: return .lost("the gateway ended it")
+        case .failed(let code): return .lost(SystemError("receive", code).description)
+        case .moved: return .received
+        }
+    }
+
     /// The socket has turned writable: the connection is there, or the answer says why not.
-    mutating func finishConnecting(_ poller: borrowing Poller, token: UInt64) -> SystemError? {
+    private mutating func finishConnecting(_ poller: borrowing Poller, token: UInt64) -> SystemError? {
         isConnecting = false
         let code = Socket.error(of: descriptor)
         if code != 0 { return SystemError("connect", code) }
@@ -30,7 +54,7 @@ struct ClientConnection {
         return nil
     }
 
-    mutating func receive() -> Socket.Transfer {
+    private mutating func receive() -> Socket.Transfer {
         withUnsafeTemporaryAllocation(byteCount: Self.readSize, alignment: 1) { buffer in
             let transfer = Socket.receive(descriptor, into: buffer)
             if case .moved(let count) = transfer { inbox.append(contentsOf: buffer[..<count]) }

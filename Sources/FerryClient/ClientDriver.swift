@@ -63,15 +63,16 @@ struct ClientDriver: ~Copyable {
             for command in drained { handle(Self.event(of: command)) }
             return
         }
-        guard event.token == connectionToken, connection != nil else { return }
-        if connection?.isConnecting == true {
-            if let error = connection?.finishConnecting(poller, token: connectionToken) {
-                lose(error.description)
-            } else {
-                handle(.connected)
-            }
-        } else if event.readable || event.hangup {
-            receive()
+        guard event.token == connectionToken else { return }
+        switch connection?.progress(
+            readable: event.readable, hangup: event.hangup, poller, token: connectionToken)
+        {
+        case nil, .nothing: break
+        case .connected: handle(.connected)
+        case .received:
+            handle(.bytesReceived)
+            takeFrames()
+        case .lost(let reason): lose(reason)
         }
     }
 
@@ -81,17 +82,6 @@ struct ClientDriver: ~Copyable {
         case .foreground: .enteredForeground
         case .background: .enteredBackground
         case .token(let change): .deviceTokenChanged(change)
-        }
-    }
-
-    private mutating func receive() {
-        switch connection?.receive() {
-        case nil, .wouldBlock: break
-        case .ended: lose("the gateway ended it")
-        case .failed(let code): lose(SystemError("receive", code).description)
-        case .moved:
-            handle(.bytesReceived)
-            takeFrames()
         }
     }
 

@@ -118,15 +118,16 @@ package struct LinkClient: ~Copyable {
             for input in drained { take(input) }
             return
         }
-        guard event.token == connectionToken, connection != nil else { return }
-        if connection?.isConnecting == true {
-            if let error = connection?.finishConnecting(poller, token: connectionToken) {
-                lose(error.description)
-            } else {
-                handle(.connected)
-            }
-        } else if event.readable || event.hangup {
-            receive()
+        guard event.token == connectionToken else { return }
+        switch connection?.progress(
+            readable: event.readable, hangup: event.hangup, poller, token: connectionToken)
+        {
+        case nil, .nothing: break
+        case .connected: handle(.connected)
+        case .received:
+            handle(.bytesReceived)
+            takeFrames()
+        case .lost(let reason): lose(reason)
         }
     }
 
@@ -137,17 +138,6 @@ package struct LinkClient: ~Copyable {
             handle(.queued(messages.map { LinkOutgoing(tag: $0.tag, $0.frame) }))
         case .ended: handle(.inputEnded)
         case .stop: handle(.stopRequested)
-        }
-    }
-
-    private mutating func receive() {
-        switch connection?.receive() {
-        case nil, .wouldBlock: break
-        case .ended: lose("the gateway ended it")
-        case .failed(let code): lose(SystemError("receive", code).description)
-        case .moved:
-            handle(.bytesReceived)
-            takeFrames()
         }
     }
 

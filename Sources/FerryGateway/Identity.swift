@@ -21,9 +21,14 @@ package struct Identity: Sendable {
     package func cid(app: AppID, installationKey: Bytes32) -> CID {
         var info = label("ferry/1 cid", app)
         info.raw(installationKey.bytes)
-        let digest = Cryptography.hmacSHA256(key: key, info.bytes)
+        return CID(identifier(of: info.bytes))
+    }
+
+    /// The first half of a digest under the key. Its length is SHA-256's, whatever `info` holds: no input reaches the trap.
+    private func identifier(of info: [UInt8]) -> Identifier128 {
+        let digest = Cryptography.hmacSHA256(key: key, info)
         guard let value = Identifier128(bytes: digest) else { preconditionFailure("SHA-256 has 32 bytes") }
-        return CID(value)
+        return value
     }
 
     /// The secret that a device proves itself with.
@@ -39,9 +44,7 @@ package struct Identity: Sendable {
 
     /// What the ids of an app's pushes over links are mixed with, so that no app can meet another's on purpose.
     package func linkSalt(app: AppID) -> Identifier128 {
-        let digest = Cryptography.hmacSHA256(key: key, label("ferry/1 link", app).bytes)
-        guard let salt = Identifier128(bytes: digest) else { preconditionFailure("SHA-256 has 32 bytes") }
-        return salt
+        identifier(of: label("ferry/1 link", app).bytes)
     }
 
     /// A token for the app's backend, good until `expiresAt`. It carries its own proof, so it outlives a restart; a new
