@@ -33,7 +33,7 @@ let package = Package(
         .target(name: "FerryWire", dependencies: ["FerryCore"]),
         .target(name: "FerryRouting", dependencies: ["FerryCore"]),
         .target(name: "FerryStats", dependencies: ["FerryCore"]),
-        .target(name: "FerryIO", dependencies: ["FerryCore", "CLinux", "COpenSSL"]),
+        .target(name: "FerryIO", dependencies: ["FerryCore", "CLinux", "COpenSSL", "CZlib"]),
 
         // Level 2: one concern each; they never import each other.
         .target(name: "FerrySession", dependencies: ["FerryCore", "FerryWire"]),
@@ -76,7 +76,7 @@ let package = Package(
         .testTarget(
             name: "FerrySessionTests", dependencies: ["FerryCore", "FerryWire", "FerrySession", "FerryTestSupport"],
             exclude: ["Tables"]),
-        .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryIO"]),
+        .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryIO", "FerryWire"]),
         .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAPI"]),
         .testTarget(name: "FerryAPNSTests", dependencies: ["FerryCore", "FerryAPNS"]),
         .testTarget(

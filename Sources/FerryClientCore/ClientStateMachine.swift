@@ -26,6 +26,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     package struct Attachment: Hashable, Sendable {
         package let begin: Instant
         package let keepAlive: Duration
+        let isCompressionAgreed: Bool
         /// The app is in the background and the gateway has been told.
         package internal(set) var isInBackground = false
         /// `foreground` frames whose `resumed` has not come.
@@ -48,6 +49,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     var notBefore: Instant = .distantPast
     /// `record` is newer than what was saved.
     var isUnsaved = false
+    /// A compressed payload could not be read, in this run of the program.
+    var hasFailedToUnpack = false
 
     package init(configuration: ClientConfiguration, record: ClientRecord) {
         self.configuration = configuration
@@ -78,6 +81,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .malformedReceived(let error):
             guard hasConnection else { return [] }
             return lose(.malformed(error), now: now, using: &random)
+        case .unpackingFailed(let error): return unpackingFailed(error, now: now, using: &random)
         case .frameReceived(let frame, let isProven):
             return receive(frame, isProven: isProven, now: now, using: &random)
         case .handed(let seq):

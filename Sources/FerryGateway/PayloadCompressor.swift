@@ -1,0 +1,63 @@
+internal import FerryCore
+internal import FerryIO
+internal import FerryStore
+internal import FerryWire
+
+/// Compresses payloads for devices that take it, one at a time and each by itself, so that one of these per shard is
+/// enough and connections need no memory for it. Its own (about 330 KiB) it takes when the first payload is compressed.
+struct PayloadCompressor: ~Copyable {
+    /// The level that takes the least time; the better ones take a tenth to three times more for a few hundredths of the
+    /// size (docs/performance/compression.md).
+    private static let level = 1
+    private var deflater: Deflater?
+    /// The last payload that was compressed stands at its start.
+    private(set) var output: [UInt8] = []
+
+    /// What a push carries instead of `payload`: that many bytes of `output`. nil when it is not at least a tenth shorter.
+    mutating func compress(_ payload: [UInt8]) -> Int? {
+        if deflater == nil {
+            deflater = Deflater(level: Self.level)
+            output = [UInt8](repeating: 0, count: Limits.payloadBytes)
+        }
+        // zlib gives up where its output would pass this.
+        let most = payload.count - (payload.count + 9) / 10
+        guard payload.count <= Limits.payloadBytes, most > CompressedPayload.prefixCapacity else { return nil }
+        let prefix = output.withUnsafeMutableBytes {
+            CompressedPayload.writePrefix(to: $0, originalCount: payload.count)
+        }
+        let length = payload.withUnsafeBytes { payload in
+            output.withUnsafeMutableBytes { output in
+                deflater?.compress(payload, into: UnsafeMutableRawBufferPointer(rebasing: output[prefix..<most]))
+            }
+        }
+        return length.map { prefix + $0 }
+    }
+}
+
+extension Shard {
+    /// Sends a push with its payload compressed. false, and nothing is sent, where that is too short or does not shrink.
+    mutating func sendCompressed(_ content: AcceptedMessage, isOffLine: Bool, _ slot: Int) -> Bool {
+        guard let threshold = environment.configuration.compressionBytes, content.payload.count >= threshold else {
+            return false
+        }
+        guard let length = compressor.compress(content.payload) else {
+            counters.compression.unshrunk += 1
+            return false
+        }
+        counters.compression.messages += 1
+        counters.compression.bytesBefore += UInt64(content.payload.count)
+        counters.compression.bytesAfter += UInt64(length)
+        let flags: PushFrame.Flags = isOffLine ? [.compressed, .offLine] : .compressed
+        let size = PushFrame.encodedSize(seq: content.seq, payloadCount: length)
+        let output = compressor.output
+        let fits = connections[slot].output.append(upTo: size) { buffer in
+            output.withUnsafeBytes { output in
+                PushFrame.write(
+                    to: buffer, seq: content.seq, flags: flags, messageID: content.messageID, taskID: content.taskID,
+                    payload: UnsafeRawBufferPointer(rebasing: output[..<length]))
+            }
+        }
+        if fits { markDirty(slot) } else { closeOverfull(slot) }
+        return true
+    }
+}
