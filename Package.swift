@@ -76,11 +76,11 @@ let package = Package(
         .testTarget(
             name: "FerrySessionTests", dependencies: ["FerryCore", "FerryWire", "FerrySession", "FerryTestSupport"],
             exclude: ["Tables"]),
-        .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryIO", "FerryWire"]),
+        .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryTestSupport"]),
         .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAPI"]),
         .testTarget(name: "FerryAPNSTests", dependencies: ["FerryCore", "FerryAPNS"]),
         .testTarget(
-            name: "FerryClientCoreTests", dependencies: ["FerryCore", "FerryWire", "FerryClientCore"],
+            name: "FerryClientCoreTests", dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryClientCore"],
             exclude: ["ClientStateMachine.matrix.txt"]),
         .testTarget(
             name: "FerryStoreTests",
@@ -88,7 +88,7 @@ let package = Package(
         .testTarget(
             name: "FerryGatewayTests",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryRouting", "FerrySession", "FerryAPI", "FerryGateway",
+                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryGateway",
             ]),
         .testTarget(
             name: "FerrySimulationTests",

@@ -49,6 +49,7 @@ struct MatrixTests {
         return [
             ("started", .started), ("connected", .connected), ("connectionLost", .connectionLost("x")),
             ("bytesReceived", .bytesReceived), ("malformedReceived", .malformedReceived(error)),
+            ("unpackingFailed", .unpackingFailed(error)),
             ("challenge", Fixtures.challenge),
             (
                 "challenge of version 2",
