@@ -108,7 +108,9 @@ extension BenchLoad {
             return
         }
         switch Socket.receive(devices[index].descriptor, into: readBuffer) {
-        case .moved(let count): readFrames(index, count)
+        case .moved(let count):
+            tally.receivedBytes += UInt64(count)
+            readFrames(index, count)
         case .wouldBlock: break
         case .ended: ended(index)
         case .failed(let code):
@@ -155,9 +157,10 @@ extension BenchLoad {
     private mutating func deliver(_ index: Int, _ body: UnsafeRawBufferPointer, _ received: UInt64) {
         // By hand, since decoding into a `PushFrame` would copy the payload.
         var reader = ByteReader(body)
-        guard let seq = reader.varint(), reader.byte() != nil, reader.raw(16) != nil,
+        guard let seq = reader.varint(), let flags = reader.byte(), reader.raw(16) != nil,
             reader.string(limit: WireLimits.taskIDBytes) != nil,
-            let payload = reader.string(limit: Limits.payloadBytes), let due = BenchStamp.read(payload)
+            let payload = reader.string(limit: Limits.payloadBytes),
+            let due = stamp(of: payload, PushFrame.Flags(rawValue: flags))
         else {
             problems.note("a push is not of this run")
             return
@@ -176,6 +179,15 @@ extension BenchLoad {
         let latency = received > due ? received - due : 0
         deliveries.record(latency)
         recent.record(latency)
+    }
+
+    private mutating func stamp(of payload: UnsafeRawBufferPointer, _ flags: PushFrame.Flags) -> UInt64? {
+        guard flags.contains(.compressed) else { return BenchStamp.read(payload) }
+        guard let parts = try? CompressedPayload.split(payload),
+            let original = Inflation.inflate(parts.stream, count: parts.originalCount)
+        else { return nil }
+        tally.compressed += 1
+        return original.withUnsafeBytes { BenchStamp.read($0) }
     }
 
     private mutating func receive(_ index: Int, _ type: UInt8, _ body: UnsafeRawBufferPointer) {
@@ -213,7 +225,7 @@ extension BenchLoad {
         if devices[index].isRegistered {
             var login = LoginFrame(
                 appID: settings.appID, cid: CID(devices[index].cid), generation: devices[index].generation,
-                epoch: devices[index].epoch, lastSeq: Seq(devices[index].lastSeq))
+                epoch: devices[index].epoch, lastSeq: Seq(devices[index].lastSeq), wishes: wishes)
             let text = Transcript.login(
                 hello: handshake.hello, challenge: challenge, signedPart: login.signedPart())
             login.proof = proof(devices[index].secret.bytes, text)
@@ -221,13 +233,16 @@ extension BenchLoad {
         } else {
             let key = Bytes32(Cryptography.random(32)) ?? .zero
             var register = RegisterFrame(
-                appID: settings.appID, installationKey: key, extensions: AttachExtensions(deviceToken: token()))
+                appID: settings.appID, installationKey: key, wishes: wishes,
+                extensions: AttachExtensions(deviceToken: token()))
             let text = Transcript.register(
                 hello: handshake.hello, challenge: challenge, signedPart: register.signedPart())
             register.proof = proof(settings.appSecret, text)
             send(index, register.encoded())
         }
     }
+
+    private var wishes: AttachWishes { AttachWishes(capabilities: settings.compresses ? .compressedPayloads : []) }
 
     /// Only where a stub would be wrong and must not be missed for want of a token.
     private func token() -> TokenChange? {

@@ -2,25 +2,26 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryWire
 
-/// A push frame whose bytes are all fixed but its id, its device, and the stamp.
+/// Push frames, one after the other, whose bytes are all fixed but id, device, and stamp.
 struct BenchLinkTemplate {
-    private let bytes: [UInt8]
+    private let variants: [[UInt8]]
     private let idOffset: Int
     private let stampOffset: Int
 
     init(_ settings: BenchSettings) {
         let run = Identifier128(bytes: Cryptography.random(16)) ?? Identifier128(high: 1, low: 1)
-        let filler = [UInt8](repeating: 0x78, count: settings.payloadBytes)
-        bytes = LinkPushFrame(id: run, cid: CID(run), payload: filler).encoded()
-        stampOffset = bytes.count - settings.payloadBytes
+        variants = settings.payload.variants(settings.payloadBytes).map {
+            LinkPushFrame(id: run, cid: CID(run), payload: $0).encoded()
+        }
+        stampOffset = variants[0].count - settings.payloadBytes
         // Type and length stand before the body, which begins with the ids.
         let body = 16 + 16 + 4 + ByteWriter.varintSize(UInt64(settings.payloadBytes)) + settings.payloadBytes
-        idOffset = bytes.count - body
+        idOffset = variants[0].count - body
     }
 
     func append(to output: inout [UInt8], number: UInt64, device: Identifier128, due: UInt64) {
         let start = output.count
-        output.append(contentsOf: bytes)
+        output.append(contentsOf: variants[Int(number % UInt64(variants.count))])
         output.withUnsafeMutableBytes { output in
             // The run's part of the id stays in its first half.
             output.storeBytes(of: number.bigEndian, toByteOffset: start + idOffset + 8, as: UInt64.self)

@@ -70,6 +70,9 @@ struct BenchSettings {
     let seconds: Int
     let warmUpSeconds: Int
     let payloadBytes: Int
+    let payload: BenchPayload
+    /// Devices say that they take compressed payloads.
+    let compresses: Bool
     let backends: Int
     let pipeline: Int
     /// Messages per second; nil: as fast as answers and deliveries come.
@@ -145,6 +148,11 @@ struct BenchSettings {
         }
         warmUpSeconds = try Self.number(arguments, "--warm-up", 0...3_600) ?? 1
         payloadBytes = try Self.number(arguments, "--payload-bytes", BenchStamp.bytes...Limits.payloadBytes) ?? 256
+        payload = try Self.choice(arguments, "--payload", .filler)
+        compresses = arguments.has("--compress")
+        guard payload == .filler || ingress == .link else {
+            throw BenchFailure(sentence: "--payload \(payload.rawValue) needs --ingress link, which takes any bytes")
+        }
         backends = try Self.number(arguments, "--connections", 1...1_000) ?? (ingress == .http ? 32 : 4)
         pipeline =
             try Self.number(arguments, "--pipeline", 1...(ingress == .link ? 4_096 : 64)) ?? ingress.pipeline
