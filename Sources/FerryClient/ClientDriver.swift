@@ -72,6 +72,7 @@ struct ClientDriver: ~Copyable {
         case .received:
             handle(.bytesReceived)
             takeFrames()
+            handle(.readingEnded)
         case .lost(let reason): lose(reason)
         }
     }

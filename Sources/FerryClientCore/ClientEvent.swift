@@ -12,6 +12,8 @@ package enum ClientEvent: Hashable, Sendable {
     case frameReceived(GatewayFrame, isProven: Bool)
     /// Some bytes came, whatever they hold. Told before the frames in them.
     case bytesReceived
+    /// All whole frames in them have been told, and what the app could take at once is with it.
+    case readingEnded
     /// What came is no frame.
     case malformedReceived(WireError)
     /// The payload of a push was compressed and could not be read, or should not have been compressed.

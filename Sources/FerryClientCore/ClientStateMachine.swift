@@ -49,6 +49,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     var notBefore: Instant = .distantPast
     /// `record` is newer than what was saved.
     var isUnsaved = false
+    /// More of what was read at once is still to be handled.
+    var isReading = false
     /// A compressed payload could not be read, in this run of the program.
     var hasFailedToUnpack = false
 
@@ -56,7 +58,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         self.configuration = configuration
         self.record = record
         deviceToken = configuration.deviceToken
-        window = ReceiveWindow(lastSeq: record.lastSeq)
+        window = ReceiveWindow(lastSeq: record.lastSeq, policy: configuration.acknowledging)
     }
 
     /// Takes note of an event and answers what to do. Every event is allowed in every phase; one that means nothing
@@ -76,8 +78,12 @@ package struct ClientStateMachine: Hashable, Sendable {
             guard hasConnection else { return [] }
             return lose(.lost(text), now: now, using: &random, closing: false)
         case .bytesReceived:
+            isReading = true
             updateAttachment { $0.askedAt = nil }
             return []
+        case .readingEnded:
+            isReading = false
+            return acknowledge(now: now)
         case .malformedReceived(let error):
             guard hasConnection else { return [] }
             return lose(.malformed(error), now: now, using: &random)
@@ -144,7 +150,7 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     func answerTime(_ attachment: Attachment) -> Instant? { attachment.askedAt.map { $0 + ClientLimits.answer } }
 
-    var ackTime: Instant? { configuration.acknowledges ? window.ackDeadline : nil }
+    var ackTime: Instant? { configuration.acknowledges ? window.ackDeadline(isReading: isReading) : nil }
 
     /// Whether the driver holds a connection, or is making one.
     package var hasConnection: Bool {

@@ -15,13 +15,14 @@ struct PayloadCompressor: ~Copyable {
 
     /// What a push carries instead of `payload`: that many bytes of `output`. nil when it is not at least a tenth shorter.
     mutating func compress(_ payload: [UInt8]) -> Int? {
+        guard payload.count <= Limits.payloadBytes, Self.mayShrink(payload) else { return nil }
         if deflater == nil {
             deflater = Deflater(level: Self.level)
             output = [UInt8](repeating: 0, count: Limits.payloadBytes)
         }
         // zlib gives up where its output would pass this.
         let most = payload.count - (payload.count + 9) / 10
-        guard payload.count <= Limits.payloadBytes, most > CompressedPayload.prefixCapacity else { return nil }
+        guard most > CompressedPayload.prefixCapacity else { return nil }
         let prefix = output.withUnsafeMutableBytes {
             CompressedPayload.writePrefix(to: $0, originalCount: payload.count)
         }
@@ -32,6 +33,31 @@ struct PayloadCompressor: ~Copyable {
         }
         return length.map { prefix + $0 }
     }
+
+    /// Whether trying may be worth its time, judged by a thousand bytes from all over the payload. Images and what is
+    /// compressed or encrypted already have all bytes equally often, and zlib takes longest to find out that it gains
+    /// nothing there.
+    ///
+    /// Two bytes drawn from a payload are the same with the chance Σp²; a code for single bytes can gain a tenth only if
+    /// that is above 2⁻⁷·². Such a payload may still hold repeats; those are forgone.
+    static func mayShrink(_ payload: [UInt8]) -> Bool {
+        let count = min(payload.count, sampleBytes)
+        guard count > 1 else { return false }
+        return withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 256) { counts in
+            counts.initialize(repeating: 0)
+            var pairs: UInt64 = 0
+            for index in 0..<count {
+                let byte = Int(payload[index * payload.count / count])
+                // With each of the same that came before.
+                pairs += UInt64(counts[byte])
+                counts[byte] += 1
+            }
+            let all = UInt64(count) * UInt64(count - 1) / 2
+            return pairs * 147 > all
+        }
+    }
+
+    private static let sampleBytes = 1_024
 }
 
 extension Shard {

@@ -142,6 +142,7 @@ final class ScriptedClient {
         inbox.append(contentsOf: link.deliver(world.portion()))
         if !inbox.isEmpty { handle(.bytesReceived) }
         takeFrames(of: link)
+        handle(.readingEnded)
         guard self.link === link, link.isOverForPeer else { return }
         drop()
         handle(.connectionLost("ended"))

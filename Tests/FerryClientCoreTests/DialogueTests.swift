@@ -250,5 +250,6 @@ private struct Stage {
         }
         act(.bytesReceived)
         act(player.machine.event(for: gatewayFrame, isProven: true, inflate: Inflation.inflate))
+        act(.readingEnded)
     }
 }

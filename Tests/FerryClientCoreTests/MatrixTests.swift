@@ -48,7 +48,8 @@ struct MatrixTests {
         let token = try #require(PushToken(environment: .sandbox, bytes: [1]))
         return [
             ("started", .started), ("connected", .connected), ("connectionLost", .connectionLost("x")),
-            ("bytesReceived", .bytesReceived), ("malformedReceived", .malformedReceived(error)),
+            ("bytesReceived", .bytesReceived), ("readingEnded", .readingEnded),
+            ("malformedReceived", .malformedReceived(error)),
             ("unpackingFailed", .unpackingFailed(error)),
             ("challenge", Fixtures.challenge),
             (

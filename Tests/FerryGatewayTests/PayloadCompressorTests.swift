@@ -58,4 +58,19 @@ struct PayloadCompressorTests {
         #expect(outcomes.first == false)
         #expect(outcomes.last == true)
     }
+
+    @Test func `Noise is not even tried, and text of any kind is`() {
+        for count in [1_024, 2_000, 4_096, 65_536] {
+            #expect(!PayloadCompressor.mayShrink(Cryptography.random(count)))
+            let hex = Array(Hexadecimal.encode(Cryptography.random(count / 2)).utf8)
+            #expect(PayloadCompressor.mayShrink(hex))
+            // Six bits of eight, as in base64.
+            #expect(PayloadCompressor.mayShrink(Cryptography.random(count).map { 32 + $0 % 64 }))
+            #expect(PayloadCompressor.mayShrink([UInt8](repeating: 7, count: count)))
+            // A head of text before a body of noise is not the whole.
+            #expect(!PayloadCompressor.mayShrink(Array(text + Cryptography.random(count * 16))))
+        }
+        #expect(!PayloadCompressor.mayShrink([]))
+        #expect(!PayloadCompressor.mayShrink([1]))
+    }
 }
