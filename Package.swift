@@ -80,7 +80,8 @@ let package = Package(
         .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAPI"]),
         .testTarget(name: "FerryAPNSTests", dependencies: ["FerryCore", "FerryAPNS"]),
         .testTarget(
-            name: "FerryClientCoreTests", dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryClientCore"],
+            name: "FerryClientCoreTests",
+            dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryClientCore", "FerryTestSupport"],
             exclude: ["ClientStateMachine.matrix.txt"]),
         .testTarget(
             name: "FerryStoreTests",
@@ -96,7 +97,8 @@ let package = Package(
         .testTarget(
             name: "FerryRaceTests",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPNS", "FerryStore",
+                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryAPNS",
+                "FerryStore",
                 "FerryClientCore", "FerryGateway",
             ]),
         .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),

@@ -28,7 +28,8 @@ package struct Deflater: ~Copyable {
     }
 
     /// Writes the whole stream to the start of `output` and answers its length; nil when it does not fit.
-    package mutating func compress(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Int? {
+    package mutating func compress(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Int?
+    {
         guard deflateReset(state) == Z_OK, let room = output.baseAddress else { return nil }
         // zlib does not write to its input; C has no word for it here.
         state.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress?.assumingMemoryBound(to: UInt8.self))
