@@ -50,6 +50,9 @@ struct BenchReport {
         if let rate = settings.rate { set("rate", UInt64(rate)) }
     }
 
+    /// A line of one's own.
+    init() { json.beginObject() }
+
     mutating func set(_ name: String, _ text: String) {
         json.name(name)
         json.string(text)
@@ -105,6 +108,11 @@ struct BenchReport {
         end()
     }
 
+    mutating func finish() -> String {
+        json.endObject()
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+
     mutating func finish(_ problems: BenchProblems, lost: UInt64, isStopped: Bool) -> String {
         // What a signal cut off was on its way, not lost.
         set(isStopped ? "underWay" : "lost", lost)
@@ -113,7 +121,6 @@ struct BenchReport {
         for problem in problems.sorted { set(problem.text, problem.count) }
         end()
         if isStopped { set("stopped", "by a signal") }
-        json.endObject()
-        return String(decoding: json.bytes, as: UTF8.self)
+        return finish()
     }
 }

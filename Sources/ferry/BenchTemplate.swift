@@ -1,5 +1,6 @@
 internal import FerryCore
 internal import FerryIO
+internal import FerryWire
 
 /// Sixteen hex digits: when a message was due, in nanoseconds of this process's clock.
 enum BenchStamp {
@@ -10,6 +11,23 @@ enum BenchStamp {
             let nibble = UInt8(truncatingIfNeeded: value >> UInt64(60 - 4 * position)) & 15
             bytes[offset + position] = nibble < 10 ? 48 + nibble : 87 + nibble
         }
+    }
+
+    static func text(_ value: UInt64) -> String {
+        var digits = [UInt8](repeating: 0, count: bytes)
+        digits.withUnsafeMutableBytes { write(value, to: $0, at: 0) }
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    /// A push frame's `seq` and stamp; nil when it is not of this bench's making. By hand, since decoding into a `PushFrame`
+    /// would copy the payload.
+    static func read(push body: UnsafeRawBufferPointer) -> (seq: UInt64, due: UInt64)? {
+        var reader = ByteReader(body)
+        guard let seq = reader.varint(), reader.byte() != nil, reader.raw(16) != nil,
+            reader.string(limit: WireLimits.taskIDBytes) != nil,
+            let payload = reader.string(limit: Limits.payloadBytes), let due = read(payload)
+        else { return nil }
+        return (seq, due)
     }
 
     /// nil when the payload is not of this bench's making.
