@@ -17,12 +17,14 @@ enum BenchCommand {
                    idle     devices that get nothing: the gateway's memory for each
                    reconnect  as online, and nothing is acknowledged; says so in a line, waits until the gateway is gone,
                             and once there is one at the same address all devices come at once and collect
+                   broadcast  messages to all devices that are there, one after the other; with --rate also messages to
+                            single devices, without and with broadcasts beside them, and how long pings wait
                    memory   needs no gateway: has one in this process, with sessions that need no sockets, --sessions of
                             them; prints a line for 1,000, 10,000 and so on
             """,
         options: [
             CommandOption(
-                "--mode", "MODE", help: "online (default), offline, flush, backlog, idle, reconnect or memory"),
+                "--mode", "MODE", help: "online (default), offline, flush, backlog, idle, reconnect, broadcast, memory"),
             CommandOption("--server", "HOST:PORT", help: "the gateway's address for devices"),
             CommandOption("--http", "URL", help: "the gateway's API, such as http://127.0.0.1:7800"),
             CommandOption("--ingress", "WAY", help: "how messages come in: http (default), batch or link"),
@@ -42,10 +44,13 @@ enum BenchCommand {
                 "--folder", "DIR", help: "memory: where the gateway's data lies meanwhile; default: a temporary folder"),
             CommandOption("--devices", "N", help: "how many devices; default 1000"),
             CommandOption(
-                "--messages", "M", help: "in all; with offline and flush to each device, default 10; reconnect 2"),
+                "--messages", "M",
+                help: "in all; with offline and flush to each device, default 10; reconnect 2, broadcast 5"),
             CommandOption(
                 "--crowded", "N", help: "backlog: devices with a backlog of --messages (default 10000); default 20"),
-            CommandOption("--seconds", "S", help: "online: how long to push, default 5; idle: how long to hold"),
+            CommandOption(
+                "--seconds", "S",
+                help: "online, broadcast with --rate: how long to push, default 5; idle: how long to hold"),
             CommandOption("--warm-up", "S", help: "online: pushes before, not counted; default 1"),
             CommandOption("--payload-bytes", "B", help: "16…65536; default 256"),
             CommandOption("--connections", "C", help: "connections of backends; default 32, with links 4"),
@@ -89,6 +94,7 @@ enum BenchCommand {
         case .backlog: try backlog(&load, &report, token)
         case .idle: try idle(&load, &report)
         case .reconnect: try reconnect(&load, &report, token)
+        case .broadcast: try broadcast(&load, &report, token)
         }
         let isCounted = settings.mode != .idle && settings.mode != .offline && settings.mode != .backlog
         let lost = isCounted ? load.tally.outstanding : load.tally.unanswered

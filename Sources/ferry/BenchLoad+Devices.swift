@@ -179,7 +179,7 @@ extension BenchLoad {
     }
 
     private mutating func deliver(_ index: Int, _ body: UnsafeRawBufferPointer, _ received: UInt64) {
-        guard let (seq, due) = BenchStamp.read(push: body) else {
+        guard let (seq, due, isBroadcast) = BenchStamp.read(push: body) else {
             problems.note("a push is not of this run")
             return
         }
@@ -190,6 +190,7 @@ extension BenchLoad {
             return
         }
         devices[index].lastSeq = seq
+        if isBroadcast { return tookBroadcast(due, received) }
         devices[index].received += 1
         tally.delivered += 1
         // What lay there for long says nothing about how fast it came.
@@ -222,7 +223,8 @@ extension BenchLoad {
             devices[index].unacknowledged &+= 1
         case .ping: send(index, [FrameType.pong.rawValue, 0])
         case .close(let close): problems.note("closed by the gateway: \(close.code) \(close.text)")
-        case .pong, .resumed, .tokenSaved, .unknownSkippable, .push: break
+        case .pong: answeredPing(index)
+        case .resumed, .tokenSaved, .unknownSkippable, .push: break
         }
     }
 

@@ -5,6 +5,8 @@ internal import FerryWire
 /// Sixteen hex digits: when a message was due, in nanoseconds of this process's clock.
 enum BenchStamp {
     static let bytes = 16
+    /// What fills the payload of a message for everybody; those for one device have something else.
+    static let broadcastMark = "b"
 
     static func write(_ value: UInt64, to bytes: UnsafeMutableRawBufferPointer, at offset: Int) {
         for position in 0..<16 {
@@ -21,13 +23,13 @@ enum BenchStamp {
 
     /// A push frame's `seq` and stamp; nil when it is not of this bench's making. By hand, since decoding into a `PushFrame`
     /// would copy the payload.
-    static func read(push body: UnsafeRawBufferPointer) -> (seq: UInt64, due: UInt64)? {
+    static func read(push body: UnsafeRawBufferPointer) -> (seq: UInt64, due: UInt64, isBroadcast: Bool)? {
         var reader = ByteReader(body)
         guard let seq = reader.varint(), reader.byte() != nil, reader.raw(16) != nil,
             reader.string(limit: WireLimits.taskIDBytes) != nil,
             let payload = reader.string(limit: Limits.payloadBytes), let due = read(payload)
         else { return nil }
-        return (seq, due)
+        return (seq, due, payload.count > bytes && payload[bytes] == 98)
     }
 
     /// nil when the payload is not of this bench's making.

@@ -83,7 +83,7 @@ extension MemoryBench {
     }
 
     private mutating func deliver(_ index: Int, _ body: UnsafeRawBufferPointer, _ received: UInt64) {
-        guard let (seq, due) = BenchStamp.read(push: body) else {
+        guard let (seq, due, _) = BenchStamp.read(push: body) else {
             problems.note("a push is not of this run")
             return
         }
