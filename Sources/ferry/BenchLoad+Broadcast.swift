@@ -148,10 +148,9 @@ extension BenchCommand {
         let alone = load.broadcasts.delivered
         let window = try load.broadcast("broadcast", messages: settings.messages ?? 1, seconds: nil)
         let delivered = load.broadcasts.delivered - alone
-        report.window(window, per: \.welcomes)
+        report.window(window, perMillionOf: delivered)
         report.set("delivered", delivered)
         report.set("deliveredPerSecond", Double(delivered) / window.seconds, digits: 1)
-        report.set("cpuSecondsPerMillion", (window.gatewaySeconds ?? 0) * 1e6 / Double(max(1, delivered)), digits: 2)
         report.latency("latency", load.broadcasts.deliveries)
         guard settings.rate != nil else { return }
         try load.openBackends(token: token)

@@ -77,6 +77,10 @@ struct BenchReport {
 
     /// Counts and rates of a stretch; the gateway's time is told per million of `unit`.
     mutating func window(_ window: BenchWindow, per unit: KeyPath<BenchTally, UInt64>) {
+        self.window(window, perMillionOf: window.count(unit))
+    }
+
+    mutating func window(_ window: BenchWindow, perMillionOf unit: UInt64) {
         set("seconds", window.seconds)
         for (name, value) in [
             ("welcomed", \BenchTally.welcomes), ("accepted", \.accepted), ("delivered", \.delivered),
@@ -92,7 +96,7 @@ struct BenchReport {
         begin("gateway")
         set("cpuSeconds", used)
         set("cores", used / window.seconds)
-        if window.count(unit) > 0 { set("cpuSecondsPerMillion", used * 1e6 / Double(window.count(unit)), digits: 2) }
+        if unit > 0 { set("cpuSecondsPerMillion", used * 1e6 / Double(unit), digits: 2) }
         set("rssBytes", gauge.residentBytes)
         set("rssAnonBytes", gauge.anonymousBytes)
         end()
