@@ -95,7 +95,7 @@ extension Shard {
     /// The challenge has long been answered, so nothing can be waiting; a peer that made it otherwise loses its connection.
     private mutating func flushBeforeHandOver(_ slot: Int) {
         guard !connections[slot].output.isEmpty else { return }
-        _ = connections[slot].transport.send(connections[slot].output.bytes)
+        _ = send(slot)
     }
 
     mutating func receive(_ handOver: HandOver) {
@@ -104,7 +104,7 @@ extension Shard {
         connection.transport = handOver.transport
         connection.peer = handOver.peer
         guard !isDraining, let slot = add(connection) else {
-            Socket.close(handOver.transport.descriptor)
+            close(handOver.transport)
             environment.census.leave()
             return
         }
