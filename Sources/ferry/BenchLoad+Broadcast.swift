@@ -81,7 +81,8 @@ extension BenchLoad {
         let stamp = BenchStamp.text(BenchClock.nanoseconds)
         let filler = String(repeating: BenchStamp.broadcastMark, count: settings.payloadBytes - BenchStamp.bytes)
         let request = "\(broadcasts.run)-broadcast-\(broadcasts.sent)"
-        let body = #"{"request_id":"\#(request)","push_message":{"transmission":"\#(stamp)\#(filler)"}}"#
+        let body =
+            #"{"request_id":"\#(request)","audience":"all","push_message":{"transmission":"\#(stamp)\#(filler)"}}"#
         let head = """
             POST /v2/\(settings.appID)/push/all HTTP/1.1\r
             Host: \(settings.http)\r
@@ -113,7 +114,7 @@ extension BenchLoad {
         broadcasts.answered += 1
     }
 
-    /// A device has one. Counted with all that is delivered, and apart.
+    /// A device has one. It is not counted among single messages.
     mutating func tookBroadcast(_ sentAt: UInt64, _ received: UInt64) {
         broadcasts.delivered += 1
         broadcasts.deliveries.record(received > sentAt ? received - sentAt : 0)

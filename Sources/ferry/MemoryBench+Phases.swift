@@ -160,7 +160,7 @@ extension MemoryBench {
             let filler = String(repeating: "x", count: settings.payloadBytes - BenchStamp.bytes)
             let stamp = BenchStamp.text(began)
             let body =
-                "{\"request_id\":\"broadcast-\(number)\",\"push_message\":{\"transmission\":\"\(stamp)\(filler)\"}}"
+                "{\"request_id\":\"broadcast-\(number)\",\"audience\":\"all\",\"push_message\":{\"transmission\":\"\(stamp)\(filler)\"}}"
             let answer = try call("/v2/\(settings.app.id)/push/all", token: token, body: Array(body.utf8))
             guard answer.status == 200 else {
                 problems.note(
