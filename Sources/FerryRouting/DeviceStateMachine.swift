@@ -139,6 +139,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
     /// Whether what `init` makes of the device's record, and of the broadcasts that it is told of, serves as well as this.
     package var isAtRest: Bool {
         presence == .offline && log.ownCount == 0 && unsyncedDrops == 0 && unsyncedDue == 0 && defaultStub == .idle
+            // A broadcast whose time is over has not ended here yet.
+            && (log.isEmpty || earliestExpiry == .distantFuture)
     }
 
     // MARK: - Presence

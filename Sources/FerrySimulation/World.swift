@@ -84,6 +84,8 @@ final class World {
         configuration.segmentBytes = scenario.segmentBytes
         configuration.keptSegments = 1
         configuration.connectionLimit = 512
+        // More than any world has.
+        configuration.broadcastsPerApp = 1_000
         if dice.chance(150) { configuration.unsyncedBytes = dice.within(2_000...20_000) }
         if dice.chance(100) { configuration.storeBytes = Cap(dice.within(2_000...20_000)) }
         if let capacity = scenario.requestCapacity {
