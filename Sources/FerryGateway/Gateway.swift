@@ -104,10 +104,11 @@ package final class Gateway: Sendable {
             census: ConnectionCensus(limit: limit),
             memoryBudget: Budget(
                 key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: MachineMemory.bytes())),
-            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes))
+            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes),
+            broadcastBudget: Budget(key: "broadcastBytes", cap: configuration.broadcastBytes))
         try store.start(
             sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
-        let parts = ShardRecovery.divide(recovery, among: shards)
+        let parts = ShardRecovery.divide(recovery, among: shards, budget: environment.broadcastBudget)
         let starts = try Mailbox<SystemError?>()
         var started: [OSThread] = []
         for index in 0..<shards {

@@ -168,6 +168,7 @@ extension Shard {
             (wishes, extensions) = (register.wishes, register.extensions)
             writeRegistered(slot, admission, record: record, secret: secret)
         }
+        catchUp(device)
         let keepAlive = policy.keepAlive(wished: wishes.keepAlive)
         let window = policy.window(wished: wishes.window)
         let compresses =
@@ -210,9 +211,9 @@ extension Shard {
 
     func keptSummary(_ device: Int, after lastSeq: Seq?) -> (count: Int, bytes: Int) {
         let log = devices[device].machine.log
-        guard let lastSeq else { return (log.count, log.bytes) }
+        guard let lastSeq else { return (log.count, log.bytes + log.sharedBytes) }
         let first = log.firstIndex(after: lastSeq)
-        var bytes = log.bytes
+        var bytes = log.bytes + log.sharedBytes
         for index in 0..<first { bytes -= Int(log[index].payloadBytes) }
         return (log.count - first, bytes)
     }

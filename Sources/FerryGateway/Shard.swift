@@ -13,7 +13,7 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for
 /// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
@@ -25,6 +25,7 @@ struct Shard: ~Copyable {
     let network: MemoryNetwork?
     var connections: ConnectionSlab
     var devices: DeviceTable
+    var broadcasts: BroadcastTable
     var wheel: TimerWheel
     var now: Instant
 
@@ -71,6 +72,13 @@ struct Shard: ~Copyable {
     var batchOutcomes: [BatchOutcomes] = []
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
+    // Of broadcasts, by the owner of their app: calls whose record is on its way, by request; broadcasts that some shard has
+    // not given its places to, by task; and those that the tables do not have.
+    var openBroadcasts: [Identifier128: [APIOrigin]] = [:]
+    var placing: [Identifier128: PlacingBroadcast] = [:]
+    var ownBroadcasts: [OwnBroadcast] = []
+    /// Broadcasts whose places the store refused.
+    var unplaced: [WantedPlaces] = []
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     var expiredTokensForgottenAt = Instant.distantPast
     /// Revocations whose answer waits, and how many shards do not know of them yet.
@@ -143,6 +151,7 @@ struct Shard: ~Copyable {
         connections = ConnectionSlab(capacity: environment.connectionLimit)
         random = environment.seed.map { RandomPool(repeatable: $0 &+ UInt64(index)) } ?? RandomPool()
         devices = DeviceTable(seed: Identifier128(high: random.next(), low: random.next()))
+        broadcasts = BroadcastTable(shard: index, shards: environment.configuration.shards)
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
@@ -181,9 +190,11 @@ struct Shard: ~Copyable {
         }
         if let network { takeLineEvents(network) }
         advanceTimers()
+        endBroadcastsInTime()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
+        continuePasses()
         sendBatchOutcomes()
         answerLinks()
         flushDirty()
@@ -202,11 +213,12 @@ struct Shard: ~Copyable {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
             || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
+            || !broadcasts.sweeping.isEmpty
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
-        next = min(next, deferredUntil)
+        next = min(next, deferredUntil, broadcasts.nextEnd)
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
         let wait = (next - environment.clock()).inMilliseconds
@@ -251,6 +263,8 @@ struct Shard: ~Copyable {
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             post(.reply(.revoked(origin)), to: origin.shard)
+        case .place(let content): place(WantedPlaces(content: content, lacking: nil))
+        case .placesKnown(let task): placesKnown(task)
         case .tokenClaimed(let claim): take(claim)
         case .tokenGivenUp(let claim): giveUp(claim)
         case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)
@@ -376,6 +390,7 @@ struct ShardEnvironment: Sendable {
     let census: ConnectionCensus
     let memoryBudget: Budget
     let storeBudget: Budget
+    let broadcastBudget: Budget
     let quietShards = QuietShards()
 
     var shards: Int { mailboxes.count }

@@ -39,9 +39,10 @@ package final class SteppedGateway {
             mailboxes: mailboxes,
             listeners: nil, seed: seed, connectionLimit: limit, census: census,
             memoryBudget: Budget(key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: nil)),
-            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes))
+            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes),
+            broadcastBudget: Budget(key: "broadcastBytes", cap: configuration.broadcastBytes))
         try store.start(sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
-        let parts = ShardRecovery.divide(recovery, among: shards)
+        let parts = ShardRecovery.divide(recovery, among: shards, budget: environment.broadcastBudget)
         var boxes: [Box] = []
         for index in 0..<shards {
             boxes.append(
