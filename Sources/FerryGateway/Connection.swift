@@ -109,26 +109,23 @@ extension Connection {
 }
 
 /// The transport stage: what of a connection depends on how its bytes travel. Plain TCP wants to read always, and to write
-/// while bytes are unsent; TLS will have its own reasons for either.
+/// while bytes are unsent; TLS will have its own reasons for either. `Shard+Transport` performs it.
 struct Transport: BitwiseCopyable {
+    /// Of a socket; below −1 the name of a line of the shard's `MemoryNetwork`.
     let descriptor: Int32
     private(set) var wantsWrite = false
 
     init(descriptor: Int32) { self.descriptor = descriptor }
 
-    mutating func receive(into buffer: UnsafeMutableRawBufferPointer) -> Socket.Transfer {
-        Socket.receive(descriptor, into: buffer)
-    }
+    var isInMemory: Bool { descriptor < -1 }
 
-    /// One send. Afterwards `wantsWrite` says whether the poller must tell when there is room again.
-    mutating func send(_ bytes: UnsafeRawBufferPointer) -> Socket.Transfer {
-        let result = Socket.send(descriptor, bytes)
+    /// A send of `count` bytes had this result. Afterwards `wantsWrite` says whether the poller must tell when there is room.
+    mutating func sent(_ count: Int, _ result: Socket.Transfer) {
         switch result {
-        case .moved(let count): wantsWrite = count < bytes.count
+        case .moved(let moved): wantsWrite = moved < count
         case .wouldBlock: wantsWrite = true
         case .ended, .failed: wantsWrite = false
         }
-        return result
     }
 
     /// Nothing will be sent any more. A socket that is shut for writing always says that it has room.

@@ -66,11 +66,13 @@ extension Shard {
             fill(origin, .success(isDraining ? .notReady("the gateway is stopping") : .ready))
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
-        case .pushSingle where isDraining, .pushBatch where isDraining, .userStatus where isDraining,
+        case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
+            .userStatus where isDraining,
             .timeline where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .pushBatch(let batch): if let app { order(batch, app, origin) }
+        case .pushAll(let push): if let app { order(push, app, origin) }
         case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
             fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
@@ -179,6 +181,7 @@ extension Shard {
         switch order {
         case .push(let push): take(push)
         case .pushes(let pushes): for push in pushes { take(push) }
+        case .broadcast(let order): take(order)
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
         case .timeline(let order): take(order)
         }
@@ -263,7 +266,7 @@ extension Shard {
             }, payload: order.push.payload)
     }
 
-    private mutating func randomIdentifier() -> Identifier128 {
+    mutating func randomIdentifier() -> Identifier128 {
         Identifier128(high: random.next(), low: random.next())
     }
 
@@ -283,6 +286,7 @@ extension Shard {
         guard let device = devices.index(of: message.cid) else { return giveBackRoom(message.payload.count) }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: message.payload.count)
+        catchUp(device)
         atHand = [message]
         atHandCursor = 0
         // The device may have gone and come back while the record was on its way to the disk.
@@ -331,6 +335,7 @@ extension Shard {
                 origin,
                 result.map { .pushed(task: $0.taskID, cid: $0.cid, $0.wasOnline ? .online : .offline) })
         case .batch(let outcomes): collect(outcomes)
+        case .broadcast(let origin, let result): fill(origin, result.map { .pushedAll(task: $0) })
         case .status(let origin, let statuses, let isComplete):
             collect(statuses, isComplete: isComplete, for: origin)
         case .timeline(let origin, let result): fill(origin, result.map { .timeline($0) })

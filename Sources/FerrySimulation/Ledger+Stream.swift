@@ -98,7 +98,7 @@ extension Ledger {
     }
 
     private func leftPush(_ push: PushFrame, _ link: Link, _ device: Int) throws(Violation) {
-        guard let number = Post.number(inPayload: push.payload), posts.indices.contains(number) else {
+        guard let number = post(named: Post.number(inPayload: push.payload), device: device) else {
             throw fail("P1", "device \(device) was sent what nobody posted")
         }
         let post = posts[number]
@@ -151,6 +151,12 @@ extension Ledger {
     /// P1: what is told of drops is on the disk before.
     private func checkOnDisk(_ gap: GapFrame, _ link: Link, _ device: Int) throws(Violation) {
         guard looksLeft > 0, !link.wasClogged, let cid = devices[device].cid else { return }
+        // Of a push to all it is its end that is on the disk, not a drop.
+        let now = clock.now
+        let isOfAll = posts.contains {
+            $0.device == device && $0.isForAll && $0.attempts > 0 && $0.firstSentAt + .milliseconds($0.ttl) <= now
+        }
+        guard !isOfAll else { return }
         looksLeft -= 1
         guard let found = recovered(cid) else { return }
         // Part of the count may be of drops that the device has been told before, and that are settled on disk.

@@ -38,6 +38,32 @@ struct BenchDevice {
 struct BenchHandshake {
     let hello: [UInt8]
     var challenge: [UInt8] = []
+
+    /// The frame's bytes, its proof in it.
+    func prove(_ login: LoginFrame, secret: Bytes32) -> [UInt8] {
+        var login = login
+        let text = Transcript.login(hello: hello, challenge: challenge, signedPart: login.signedPart())
+        login.proof = Self.proof(secret.bytes, text)
+        return login.encoded()
+    }
+
+    func prove(_ register: RegisterFrame, appSecret: [UInt8]) -> [UInt8] {
+        var register = register
+        let text = Transcript.register(hello: hello, challenge: challenge, signedPart: register.signedPart())
+        register.proof = Self.proof(appSecret, text)
+        return register.encoded()
+    }
+
+    func prove(_ login: LinkLoginFrame, masterSecret: String) -> [UInt8] {
+        var login = login
+        let text = Transcript.linkLogin(hello: hello, challenge: challenge, signedPart: login.signedPart())
+        login.proof = Self.proof(Array(masterSecret.utf8), text)
+        return login.encoded()
+    }
+
+    private static func proof(_ key: [UInt8], _ text: [UInt8]) -> Bytes32 {
+        Bytes32(Cryptography.hmacSHA256(key: key, text)) ?? .zero
+    }
 }
 
 extension BenchLoad {
@@ -155,23 +181,20 @@ extension BenchLoad {
     }
 
     private mutating func deliver(_ index: Int, _ body: UnsafeRawBufferPointer, _ received: UInt64) {
-        // By hand, since decoding into a `PushFrame` would copy the payload.
-        var reader = ByteReader(body)
-        guard let seq = reader.varint(), let flags = reader.byte(), reader.raw(16) != nil,
-            reader.string(limit: WireLimits.taskIDBytes) != nil,
-            let payload = reader.string(limit: Limits.payloadBytes),
-            let due = stamp(of: payload, PushFrame.Flags(rawValue: flags))
-        else {
+        guard let push = BenchStamp.read(push: body) else {
             problems.note("a push is not of this run")
             return
         }
         if takesNothing { return }
         devices[index].unacknowledged &+= 1
+        let (seq, due, isBroadcast, isCompressed) = push
+        if isCompressed { tally.compressed += 1 }
         guard seq > devices[index].lastSeq else {
             tally.repeats += 1
             return
         }
         devices[index].lastSeq = seq
+        if isBroadcast { return tookBroadcast(due, received) }
         devices[index].received += 1
         tally.delivered += 1
         // What lay there for long says nothing about how fast it came.
@@ -179,15 +202,6 @@ extension BenchLoad {
         let latency = received > due ? received - due : 0
         deliveries.record(latency)
         recent.record(latency)
-    }
-
-    private mutating func stamp(of payload: UnsafeRawBufferPointer, _ flags: PushFrame.Flags) -> UInt64? {
-        guard flags.contains(.compressed) else { return BenchStamp.read(payload) }
-        guard let parts = try? CompressedPayload.split(payload),
-            let original = Inflation.inflate(parts.stream, count: parts.originalCount)
-        else { return nil }
-        tally.compressed += 1
-        return original.withUnsafeBytes { BenchStamp.read($0) }
     }
 
     private mutating func receive(_ index: Int, _ type: UInt8, _ body: UnsafeRawBufferPointer) {
@@ -213,7 +227,8 @@ extension BenchLoad {
             devices[index].unacknowledged &+= 1
         case .ping: send(index, [FrameType.pong.rawValue, 0])
         case .close(let close): problems.note("closed by the gateway: \(close.code) \(close.text)")
-        case .pong, .resumed, .tokenSaved, .unknownSkippable, .push: break
+        case .pong: answeredPing(index)
+        case .resumed, .tokenSaved, .unknownSkippable, .push: break
         }
     }
 
@@ -223,22 +238,15 @@ extension BenchLoad {
         handshakes[index] = handshake
         devices[index].phase = .asked
         if devices[index].isRegistered {
-            var login = LoginFrame(
+            let login = LoginFrame(
                 appID: settings.appID, cid: CID(devices[index].cid), generation: devices[index].generation,
                 epoch: devices[index].epoch, lastSeq: Seq(devices[index].lastSeq), wishes: wishes)
-            let text = Transcript.login(
-                hello: handshake.hello, challenge: challenge, signedPart: login.signedPart())
-            login.proof = proof(devices[index].secret.bytes, text)
-            send(index, login.encoded())
+            send(index, handshake.prove(login, secret: devices[index].secret))
         } else {
-            let key = Bytes32(Cryptography.random(32)) ?? .zero
-            var register = RegisterFrame(
-                appID: settings.appID, installationKey: key, wishes: wishes,
+            let register = RegisterFrame(
+                appID: settings.appID, installationKey: Bytes32(Cryptography.random(32)) ?? .zero, wishes: wishes,
                 extensions: AttachExtensions(deviceToken: token()))
-            let text = Transcript.register(
-                hello: handshake.hello, challenge: challenge, signedPart: register.signedPart())
-            register.proof = proof(settings.appSecret, text)
-            send(index, register.encoded())
+            send(index, handshake.prove(register, appSecret: settings.appSecret))
         }
     }
 
@@ -248,10 +256,6 @@ extension BenchLoad {
     private func token() -> TokenChange? {
         guard settings.mode == .reconnect else { return nil }
         return PushToken(environment: .sandbox, bytes: Cryptography.random(32)).map { .set($0) }
-    }
-
-    private func proof(_ key: [UInt8], _ text: [UInt8]) -> Bytes32 {
-        Bytes32(Cryptography.hmacSHA256(key: key, text)) ?? .zero
     }
 
     private mutating func welcomed(_ index: Int, _ welcome: WelcomeFrame) {

@@ -8,14 +8,12 @@ struct BenchLinkTemplate {
     private let idOffset: Int
     private let stampOffset: Int
 
-    init(_ settings: BenchSettings) {
+    init(_ payload: BenchPayload, payloadBytes: Int) {
         let run = Identifier128(bytes: Cryptography.random(16)) ?? Identifier128(high: 1, low: 1)
-        variants = settings.payload.variants(settings.payloadBytes).map {
-            LinkPushFrame(id: run, cid: CID(run), payload: $0).encoded()
-        }
-        stampOffset = variants[0].count - settings.payloadBytes
+        variants = payload.variants(payloadBytes).map { LinkPushFrame(id: run, cid: CID(run), payload: $0).encoded() }
+        stampOffset = variants[0].count - payloadBytes
         // Type and length stand before the body, which begins with the ids.
-        let body = 16 + 16 + 4 + ByteWriter.varintSize(UInt64(settings.payloadBytes)) + settings.payloadBytes
+        let body = 16 + 16 + 4 + ByteWriter.varintSize(UInt64(payloadBytes)) + payloadBytes
         idOffset = variants[0].count - body
     }
 
@@ -35,7 +33,7 @@ struct BenchLinkTemplate {
 /// Links as the bench's way in.
 extension BenchLoad {
     mutating func openLinks(_ address: SocketAddress) throws(BenchFailure) {
-        linkTemplate = BenchLinkTemplate(settings)
+        linkTemplate = BenchLinkTemplate(settings.payload, payloadBytes: settings.payloadBytes)
         for index in 0..<settings.backends {
             let isOpen: Bool
             do throws(SystemError) {
@@ -99,16 +97,13 @@ private enum BenchLinkOpening {
         try poller.add(descriptor, .writable, token: 0)
         guard poller.wait(milliseconds: 10_000) > 0, Socket.error(of: descriptor) == 0 else { return false }
         try poller.modify(descriptor, .readable, token: 0)
-        let key = Array(settings.masterSecret.utf8)
         let hello = HelloFrame(nonce: Bytes32(Cryptography.random(32)) ?? .zero)
         guard send(hello.encoded(), descriptor), let challenge = receive(.challenge, descriptor, poller) else {
             return false
         }
-        var login = LinkLoginFrame(appID: settings.appID)
-        let transcript = Transcript.linkLogin(
-            hello: hello.body(), challenge: challenge, signedPart: login.signedPart())
-        login.proof = Bytes32(Cryptography.hmacSHA256(key: key, transcript)) ?? .zero
-        return send(login.encoded(), descriptor) && receive(.linkWelcome, descriptor, poller) != nil
+        let handshake = BenchHandshake(hello: hello.body(), challenge: challenge)
+        let login = handshake.prove(LinkLoginFrame(appID: settings.appID), masterSecret: settings.masterSecret)
+        return send(login, descriptor) && receive(.linkWelcome, descriptor, poller) != nil
     }
 
     private static func send(_ bytes: [UInt8], _ descriptor: Int32) -> Bool {

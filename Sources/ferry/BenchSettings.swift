@@ -21,6 +21,8 @@ struct BenchSettings {
         case backlog
         /// Devices that have not acknowledged what they got, and lose their gateway; when there is one again, all come at once.
         case reconnect
+        /// Messages to all devices that are there.
+        case broadcast
     }
 
     /// When a device acknowledges.
@@ -132,6 +134,7 @@ struct BenchSettings {
             case .offline, .flush: 10
             case .backlog: 10_000
             case .reconnect: 2
+            case .broadcast: 5
             case .online, .idle: nil
             }
         self.messages = messages ?? usual
@@ -140,7 +143,7 @@ struct BenchSettings {
             throw BenchFailure(sentence: "--crowded \(crowded) leaves none of \(devices) devices: give more --devices")
         }
         seconds = try Self.number(arguments, "--seconds", 1...86_400) ?? 5
-        guard messages == nil || mode == .backlog || !arguments.has("--seconds") else {
+        guard messages == nil || mode == .backlog || mode == .broadcast || !arguments.has("--seconds") else {
             throw BenchFailure(sentence: "give --messages or --seconds, not both")
         }
         guard !isToEach || !arguments.has("--seconds") else {
@@ -152,6 +155,9 @@ struct BenchSettings {
         compresses = arguments.has("--compress")
         guard payload == .filler || ingress == .link else {
             throw BenchFailure(sentence: "--payload \(payload.rawValue) needs --ingress link, which takes any bytes")
+        }
+        guard mode != .broadcast || payloadBytes > BenchStamp.bytes else {
+            throw BenchFailure(sentence: "--mode broadcast needs --payload-bytes above \(BenchStamp.bytes)")
         }
         backends = try Self.number(arguments, "--connections", 1...1_000) ?? (ingress == .http ? 32 : 4)
         pipeline =
