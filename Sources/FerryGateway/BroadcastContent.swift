@@ -7,11 +7,21 @@ internal import FerryWire
 final class BroadcastContent: Sendable {
     let broadcast: AcceptedBroadcast
     let frame: SharedPush
+    /// The same compressed, made once for all devices that take it; nil where it is short or would not shrink.
+    let compressed: SharedPush?
+    let compressedBytes: Int
     private let budget: Budget
 
     /// `budget` has been charged with `broadcast.payload.count`, and gets it back with the memory.
-    init(_ broadcast: AcceptedBroadcast, budget: Budget) {
+    /// - Parameter compressionBytes: the shortest payload that is compressed; nil: none is.
+    init(_ broadcast: AcceptedBroadcast, budget: Budget, compressionBytes: Int?) {
         self.broadcast = broadcast
+        let packed = compressionBytes.flatMap { PayloadCompressor.compressed(broadcast.payload, from: $0) }
+        compressed = packed.map {
+            SharedPush(messageID: broadcast.messageID, taskID: broadcast.taskID, payload: $0)
+        }
+        compressedBytes = packed?.count ?? 0
+        budget.change(by: compressedBytes)
         frame = SharedPush(
             messageID: broadcast.messageID, taskID: broadcast.taskID,
             // What is on disk was checked when it came in.
@@ -19,7 +29,7 @@ final class BroadcastContent: Sendable {
         self.budget = budget
     }
 
-    deinit { budget.change(by: -broadcast.payload.count) }
+    deinit { budget.change(by: -broadcast.payload.count - compressedBytes) }
 }
 
 /// A call for a broadcast, on its way from the shard that it came in at to the owner of the app.

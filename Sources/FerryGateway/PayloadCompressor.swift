@@ -34,6 +34,14 @@ struct PayloadCompressor: ~Copyable {
         return length.map { prefix + $0 }
     }
 
+    /// The same for a payload that is compressed once for many: a copy, by a compressor of its own. nil also where it has fewer
+    /// bytes than `threshold`.
+    static func compressed(_ payload: [UInt8], from threshold: Int) -> [UInt8]? {
+        guard payload.count >= threshold else { return nil }
+        var compressor = PayloadCompressor()
+        return compressor.compress(payload).map { Array(compressor.output[..<$0]) }
+    }
+
     /// Whether trying may be worth its time, judged by a thousand bytes from all over the payload. Images and what is
     /// compressed or encrypted already have all bytes equally often, and zlib takes longest to find out that it gains
     /// nothing there.
@@ -70,9 +78,7 @@ extension Shard {
             counters.compression.unshrunk += 1
             return false
         }
-        counters.compression.messages += 1
-        counters.compression.bytesBefore += UInt64(content.payload.count)
-        counters.compression.bytesAfter += UInt64(length)
+        counters.compression.count(before: content.payload.count, after: length)
         let flags: PushFrame.Flags = isOffLine ? [.compressed, .offLine] : .compressed
         let size = PushFrame.encodedSize(seq: content.seq, payloadCount: length)
         let output = compressor.output
