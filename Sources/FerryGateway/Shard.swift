@@ -69,6 +69,10 @@ struct Shard: ~Copyable {
     var batchOutcomes: [BatchOutcomes] = []
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
+    /// Pushes that came in in this turn, by owner of their devices.
+    var orders: [PushOrders]
+    /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
+    var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     var expiredTokensForgottenAt = Instant.distantPast
     /// Revocations whose answer waits, and how many shards do not know of them yet.
@@ -136,7 +140,9 @@ struct Shard: ~Copyable {
         wheel = TimerWheel(now: now)
         connections = ConnectionSlab(capacity: environment.connectionLimit)
         random = environment.seed.map { RandomPool(repeatable: $0 &+ UInt64(index)) } ?? RandomPool()
-        devices = DeviceTable(seed: Identifier128(high: random.next(), low: random.next()))
+        devices = DeviceTable(
+            seed: Identifier128(high: random.next(), low: random.next()),
+            apps: environment.configuration.apps.all.map(\.id))
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
@@ -146,6 +152,8 @@ struct Shard: ~Copyable {
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
         lastSession = UInt64.random(in: 1...UInt64(UInt32.max), using: &random) << 16
         mail = Array(repeating: [], count: environment.configuration.shards)
+        orders = Array(repeating: PushOrders(), count: environment.configuration.shards)
+        receipts = Array(repeating: [], count: environment.configuration.shards)
         readBuffer = .allocate(byteCount: Self.readBufferBytes, alignment: 64)
         parser = APIRequestParser(limits: environment.configuration.api)
         spareDescriptor = SpareDescriptor.open()
@@ -171,14 +179,17 @@ struct Shard: ~Copyable {
         for position in 0..<count {
             let event = poller.event(position)
             handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
+            takeOwnOrders()
             // The disk works on the first part of a long tick while the rest is read.
             if journal.writer.bytes.count >= Self.earlyBatchBytes { submitJournal() }
         }
+        takeOwnOrders()
         advanceTimers()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
         sendBatchOutcomes()
+        sendReceipts()
         answerLinks()
         flushDirty()
         handOverFacts()
@@ -190,7 +201,7 @@ struct Shard: ~Copyable {
     var hasMoreToDo: Bool {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
-            || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
+            || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
     }
 
     private func timeout() -> Int32 {
@@ -287,6 +298,7 @@ struct Shard: ~Copyable {
     }
 
     private mutating func postMail() {
+        mailOrders()
         for shard in mail.indices where !mail[shard].isEmpty {
             environment.mailboxes[shard].post(mail[shard])
             mail[shard].removeAll(keepingCapacity: true)
@@ -313,7 +325,7 @@ struct Shard: ~Copyable {
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
                 && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+                && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
         else { return false }
         if !isQuiet {
             // Calls that come in from now on are refused where they come in.

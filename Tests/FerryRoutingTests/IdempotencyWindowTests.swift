@@ -26,7 +26,7 @@ struct IdempotencyWindowTests {
     @Test func `A repeat finds the first answer, also while the first try is under way`() {
         var window = window()
         guard case .unknown = window.find(key(1)) else { return #expect(Bool(false), "never heard of") }
-        window.begin(key(1), content: key(7))
+        _ = window.begin(key(1), content: key(7))
         guard case .inFlight(let content) = window.find(key(1)) else {
             return #expect(Bool(false), "it is under way")
         }
@@ -37,7 +37,7 @@ struct IdempotencyWindowTests {
 
     @Test func `A first try that came to nothing leaves no trace`() {
         var window = window()
-        window.begin(key(1), content: key(7))
+        _ = window.begin(key(1), content: key(7))
         window.abandon(key(1))
         if case .unknown = window.find(key(1)) {} else { Issue.record("it is remembered") }
         window.settle(key(2), made(12), acceptedAt: start, segment: 1)
@@ -82,7 +82,7 @@ struct IdempotencyWindowTests {
     @Test func `A long life with a small budget remembers exactly the last ones`() {
         var window = window(entries: 1_500)
         for number in 1...10_000 as ClosedRange<UInt64> {
-            window.begin(key(number), content: key(number))
+            _ = window.begin(key(number), content: key(number))
             window.settle(key(number), made(number), acceptedAt: start, segment: 1)
         }
         #expect(window.count == 1_500)
