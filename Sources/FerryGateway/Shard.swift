@@ -97,6 +97,8 @@ struct Shard: ~Copyable {
     /// Links that may have an answer to send, by token.
     var answeringLinks: [UInt64] = []
     var linkActions: [[LinkAction]] = []
+    /// Backends' connections that may have an answer to send, by token.
+    var answeringBackends: [UInt64] = []
     var mail: [[ShardMessage]]
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
@@ -190,6 +192,7 @@ struct Shard: ~Copyable {
         continueRetirement()
         sendBatchOutcomes()
         sendReceipts()
+        answerBackends()
         answerLinks()
         flushDirty()
         handOverFacts()
@@ -202,6 +205,7 @@ struct Shard: ~Copyable {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
+            || !answeringBackends.isEmpty
     }
 
     private func timeout() -> Int32 {
