@@ -25,18 +25,21 @@ extension Shard {
 
     /// Takes what the message will need of its device's cap and of the store; answers why it cannot, with nothing taken.
     mutating func takeRoom(for order: PushOrder, device: Int) -> APIError? {
-        let bytes = order.push.payload.count
-        let exceeded = devices[device].machine.exceededCap(
-            bytes: bytes, isLiveOnly: order.push.ttl == .liveOnly, pending: devices[device].pending,
-            policy: environment.configuration.delivery)
-        if let exceeded {
+        let bytes = Int(order.payloadBytes)
+        if environment.configuration.delivery.capPolicy == .refuse, let exceeded = exceededCap(order, device) {
             counters.refused[Shortage.device.rawValue] += 1
-            return .deviceFull(exceeded, cid: order.push.cid)
+            return .deviceFull(exceeded, cid: order.cid)
         }
         guard environment.storeBudget.take(bytes) else { return refusal(.store) }
         storeBytes += bytes
         devices[device].pending.add(bytes: bytes)
         return nil
+    }
+
+    private func exceededCap(_ order: PushOrder, _ device: Int) -> CapExceeded? {
+        devices[device].machine.exceededCap(
+            bytes: Int(order.payloadBytes), isLiveOnly: order.ttl == .liveOnly, pending: devices[device].pending,
+            policy: environment.configuration.delivery)
     }
 
     /// The message is not kept any more, or never will be.
@@ -131,11 +134,6 @@ enum MemoryCost {
     /// A record on its way to the disk is in the shard's memory and in the store's.
     static let unsyncedFactor = 3
     static let shortStreamMark = 4_096
-}
-
-extension PushOrder {
-    /// What it takes of memory while it waits.
-    var weight: Int { push.payload.count + (push.alert?.payload.count ?? 0) + MemoryCost.order }
 }
 
 extension TimelineQuery {

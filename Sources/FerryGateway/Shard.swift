@@ -79,6 +79,10 @@ struct Shard: ~Copyable {
     var ownBroadcasts: [OwnBroadcast] = []
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
+    /// Pushes that came in in this turn, by owner of their devices.
+    var orders: [PushOrders]
+    /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
+    var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     var expiredTokensForgottenAt = Instant.distantPast
     /// Revocations whose answer waits, and how many shards do not know of them yet.
@@ -104,6 +108,8 @@ struct Shard: ~Copyable {
     var answeringLinks: [UInt64] = []
     var linkActions: [[LinkAction]] = []
     var lineEvents: [MemoryNetwork.Event] = []
+    /// Backends' connections that may have an answer to send, by token.
+    var answeringBackends: [UInt64] = []
     var mail: [[ShardMessage]]
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
@@ -150,7 +156,9 @@ struct Shard: ~Copyable {
         wheel = TimerWheel(now: now)
         connections = ConnectionSlab(capacity: environment.connectionLimit)
         random = environment.seed.map { RandomPool(repeatable: $0 &+ UInt64(index)) } ?? RandomPool()
-        devices = DeviceTable(seed: Identifier128(high: random.next(), low: random.next()))
+        devices = DeviceTable(
+            seed: Identifier128(high: random.next(), low: random.next()),
+            apps: environment.configuration.apps.all.map(\.id))
         broadcasts = BroadcastTable(shard: index, shards: environment.configuration.shards)
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
@@ -161,6 +169,8 @@ struct Shard: ~Copyable {
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
         lastSession = UInt64.random(in: 1...UInt64(UInt32.max), using: &random) << 16
         mail = Array(repeating: [], count: environment.configuration.shards)
+        orders = Array(repeating: PushOrders(), count: environment.configuration.shards)
+        receipts = Array(repeating: [], count: environment.configuration.shards)
         readBuffer = .allocate(byteCount: Self.readBufferBytes, alignment: 64)
         parser = APIRequestParser(limits: environment.configuration.api)
         spareDescriptor = SpareDescriptor.open()
@@ -186,9 +196,11 @@ struct Shard: ~Copyable {
         for position in 0..<count {
             let event = poller.event(position)
             handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
+            takeOwnOrders()
             submitEarly()
         }
         if let network { takeLineEvents(network) }
+        takeOwnOrders()
         advanceTimers()
         endBroadcastsInTime()
         submitJournal()
@@ -196,6 +208,8 @@ struct Shard: ~Copyable {
         continueRetirement()
         continuePasses()
         sendBatchOutcomes()
+        sendReceipts()
+        answerBackends()
         answerLinks()
         flushDirty()
         handOverFacts()
@@ -212,8 +226,8 @@ struct Shard: ~Copyable {
     var hasMoreToDo: Bool {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
-            || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
-            || !broadcasts.sweeping.isEmpty
+            || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
+            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty
     }
 
     private func timeout() -> Int32 {
@@ -312,6 +326,7 @@ struct Shard: ~Copyable {
     }
 
     private mutating func postMail() {
+        mailOrders()
         for shard in mail.indices where !mail[shard].isEmpty {
             environment.mailboxes[shard].post(mail[shard])
             mail[shard].removeAll(keepingCapacity: true)
@@ -338,7 +353,7 @@ struct Shard: ~Copyable {
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
                 && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+                && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
         else { return false }
         if !isQuiet {
             // Calls that come in from now on are refused where they come in.
