@@ -48,6 +48,7 @@ struct Connection: BitwiseCopyable {
         static let lingering = Self(rawValue: 4)
         static let readPaused = Self(rawValue: 8)
         static let streamHeld = Self(rawValue: 16)
+        static let takesCompressed = Self(rawValue: 32)
     }
 
     private subscript(flag: Flags) -> Bool {
@@ -86,6 +87,12 @@ extension Connection {
     var isStreamHeld: Bool {
         get { self[.streamHeld] }
         set { self[.streamHeld] = newValue }
+    }
+
+    /// Devices: login and welcome have agreed on compressed payloads.
+    var takesCompressed: Bool {
+        get { self[.takesCompressed] }
+        set { self[.takesCompressed] = newValue }
     }
 
     /// Devices: one more frame of this connection is to be journalled. Whether it is among the first `limit` (below 255) of a

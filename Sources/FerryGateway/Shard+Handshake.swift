@@ -170,11 +170,14 @@ extension Shard {
         }
         let keepAlive = policy.keepAlive(wished: wishes.keepAlive)
         let window = policy.window(wished: wishes.window)
+        let compresses =
+            environment.configuration.compressionBytes != nil && wishes.capabilities.contains(.compressedPayloads)
         let kept = keptSummary(device, after: lastSeq)
         let session = makeSessionID()
         var welcome = WelcomeFrame(
             sessionID: session, epoch: environment.epoch, isResumed: lastSeq != nil,
-            serverTime: UInt64(max(0, now.milliseconds)), keepAlive: UInt64(keepAlive.components.seconds),
+            compressesPayloads: compresses, serverTime: UInt64(max(0, now.milliseconds)),
+            keepAlive: UInt64(keepAlive.components.seconds),
             window: UInt64(window), windowBytes: UInt64(policy.windowBytes), keptMessages: UInt64(kept.count),
             keptBytes: UInt64(kept.bytes))
         let transcript = Transcript.welcome(
@@ -183,6 +186,7 @@ extension Shard {
         welcome.proof = Bytes32(Cryptography.hmacSHA256(key: secret.bytes, transcript)) ?? .zero
         write(slot, .welcome(welcome))
         connections[slot].kind = .device
+        connections[slot].takesCompressed = compresses
         connections[slot].session = SessionStateMachine(keepAlive: keepAlive, now: now)
         noteSeen(device)
         if let change = extensions.deviceToken { saveToken(change, device: device, connection: slot) }

@@ -107,6 +107,7 @@ struct Shard: ~Copyable {
     var nextBackendShard: Int
     let readBuffer: UnsafeMutableRawBufferPointer
     let parser: APIRequestParser
+    var compressor = PayloadCompressor()
 
     var counters = ShardSnapshot()
     /// Messages, counted from facts alone.

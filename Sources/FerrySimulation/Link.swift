@@ -157,6 +157,9 @@ struct LinkFacts {
     /// The last number that the client said in a login or `foreground`.
     var saidSeq = Seq.zero
     var saidEpoch = Epoch.none
+    /// The client has said that it takes compressed payloads; the gateway has said that it sends them.
+    var takesCompressed = false
+    var isCompressionAgreed = false
     /// The last entry of this session.
     var lastSent = Seq.zero
     var received: Set<Int> = []

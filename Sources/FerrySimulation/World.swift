@@ -23,6 +23,7 @@ final class World {
     let keepAlive: Int
     /// Whether backends come over links; else over HTTP. Never both, since a post has another id on each.
     let isOverLinks: Bool
+    private let seed: UInt64
     static let masterSecret = "master"
 
     // The machine.
@@ -75,6 +76,7 @@ final class World {
         keepAlive = dice.within(5...60)
         // Not drawn, so that all else of a seed stays as it is.
         isOverLinks = seed % 3 == 2
+        self.seed = seed
         entry = App(
             id: app, key: "key", secret: String(decoding: Self.appSecret, as: UTF8.self),
             masterSecret: Self.masterSecret,
@@ -86,6 +88,8 @@ final class World {
         configuration.segmentBytes = scenario.segmentBytes
         configuration.keptSegments = 1
         configuration.connectionLimit = 512
+        // Nor is this. Where little fits into a socket it is to be filled.
+        configuration.compressionBytes = seed % 5 == 4 || scenario.sendBuffer != nil ? nil : 32
         if dice.chance(150) { configuration.unsyncedBytes = dice.within(2_000...20_000) }
         if dice.chance(100) { configuration.storeBytes = Cap(dice.within(2_000...20_000)) }
         if let capacity = scenario.requestCapacity {
@@ -108,6 +112,9 @@ final class World {
     }
 
     static let shardsAtMost = 3
+
+    /// Whether the device's client takes compressed payloads.
+    func takesCompressed(_ device: Int) -> Bool { (seed / 5 + UInt64(device)) % 2 == 0 }
 
     func token(of device: Int) -> PushToken? {
         guard tokenNumbers.indices.contains(device), let number = tokenNumbers[device] else { return nil }

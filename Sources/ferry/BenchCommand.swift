@@ -53,6 +53,9 @@ enum BenchCommand {
                 help: "online, broadcast with --rate: how long to push, default 5; idle: how long to hold"),
             CommandOption("--warm-up", "S", help: "online: pushes before, not counted; default 1"),
             CommandOption("--payload-bytes", "B", help: "16…65536; default 256"),
+            CommandOption(
+                "--payload", "KIND", help: "of: filler (default, one byte), json or random; the latter with links only"),
+            CommandOption("--compress", help: "devices take compressed payloads"),
             CommandOption("--connections", "C", help: "connections of backends; default 32, with links 4"),
             CommandOption(
                 "--pipeline", "P",

@@ -33,39 +33,6 @@ struct BenchDevice {
     var sentAt: UInt64 = 0
 }
 
-/// What a handshake needs until its welcome: the bodies under the proofs. The gateway's own proofs are not checked here, that
-/// would be the load's time and not the gateway's.
-struct BenchHandshake {
-    let hello: [UInt8]
-    var challenge: [UInt8] = []
-
-    /// The frame's bytes, its proof in it.
-    func prove(_ login: LoginFrame, secret: Bytes32) -> [UInt8] {
-        var login = login
-        let text = Transcript.login(hello: hello, challenge: challenge, signedPart: login.signedPart())
-        login.proof = Self.proof(secret.bytes, text)
-        return login.encoded()
-    }
-
-    func prove(_ register: RegisterFrame, appSecret: [UInt8]) -> [UInt8] {
-        var register = register
-        let text = Transcript.register(hello: hello, challenge: challenge, signedPart: register.signedPart())
-        register.proof = Self.proof(appSecret, text)
-        return register.encoded()
-    }
-
-    func prove(_ login: LinkLoginFrame, masterSecret: String) -> [UInt8] {
-        var login = login
-        let text = Transcript.linkLogin(hello: hello, challenge: challenge, signedPart: login.signedPart())
-        login.proof = Self.proof(Array(masterSecret.utf8), text)
-        return login.encoded()
-    }
-
-    private static func proof(_ key: [UInt8], _ text: [UInt8]) -> Bytes32 {
-        Bytes32(Cryptography.hmacSHA256(key: key, text)) ?? .zero
-    }
-}
-
 extension BenchLoad {
     /// Devices come from several addresses, as one has too few ports for many connections to one place.
     private func source(_ index: Int) -> UInt32 {
@@ -134,7 +101,9 @@ extension BenchLoad {
             return
         }
         switch Socket.receive(devices[index].descriptor, into: readBuffer) {
-        case .moved(let count): readFrames(index, count)
+        case .moved(let count):
+            tally.receivedBytes += UInt64(count)
+            readFrames(index, count)
         case .wouldBlock: break
         case .ended: ended(index)
         case .failed(let code):
@@ -179,25 +148,34 @@ extension BenchLoad {
     }
 
     private mutating func deliver(_ index: Int, _ body: UnsafeRawBufferPointer, _ received: UInt64) {
-        guard let (seq, due, isBroadcast) = BenchStamp.read(push: body) else {
+        guard let push = BenchPush.read(body), let stamp = stamp(of: push) else {
             problems.note("a push is not of this run")
             return
         }
         if takesNothing { return }
         devices[index].unacknowledged &+= 1
-        guard seq > devices[index].lastSeq else {
+        guard push.seq > devices[index].lastSeq else {
             tally.repeats += 1
             return
         }
-        devices[index].lastSeq = seq
-        if isBroadcast { return tookBroadcast(due, received) }
+        devices[index].lastSeq = push.seq
+        if settings.mode == .broadcast, stamp.isBroadcast { return tookBroadcast(stamp.due, received) }
         devices[index].received += 1
         tally.delivered += 1
         // What lay there for long says nothing about how fast it came.
         guard !crowd.contains(index) else { return }
-        let latency = received > due ? received - due : 0
+        let latency = received > stamp.due ? received - stamp.due : 0
         deliveries.record(latency)
         recent.record(latency)
+    }
+
+    private mutating func stamp(of push: BenchPush) -> BenchStamp.Reading? {
+        guard push.flags.contains(.compressed) else { return BenchStamp.read(push.payload) }
+        guard let parts = try? CompressedPayload.split(push.payload),
+            let original = Inflation.inflate(parts.stream, count: parts.originalCount)
+        else { return nil }
+        tally.compressed += 1
+        return original.withUnsafeBytes { BenchStamp.read($0) }
     }
 
     private mutating func receive(_ index: Int, _ type: UInt8, _ body: UnsafeRawBufferPointer) {
@@ -236,15 +214,17 @@ extension BenchLoad {
         if devices[index].isRegistered {
             let login = LoginFrame(
                 appID: settings.appID, cid: CID(devices[index].cid), generation: devices[index].generation,
-                epoch: devices[index].epoch, lastSeq: Seq(devices[index].lastSeq))
+                epoch: devices[index].epoch, lastSeq: Seq(devices[index].lastSeq), wishes: wishes)
             send(index, handshake.prove(login, secret: devices[index].secret))
         } else {
             let register = RegisterFrame(
-                appID: settings.appID, installationKey: Bytes32(Cryptography.random(32)) ?? .zero,
+                appID: settings.appID, installationKey: Bytes32(Cryptography.random(32)) ?? .zero, wishes: wishes,
                 extensions: AttachExtensions(deviceToken: token()))
             send(index, handshake.prove(register, appSecret: settings.appSecret))
         }
     }
+
+    private var wishes: AttachWishes { AttachWishes(capabilities: settings.compresses ? .compressedPayloads : []) }
 
     /// Only where a stub would be wrong and must not be missed for want of a token.
     private func token() -> TokenChange? {

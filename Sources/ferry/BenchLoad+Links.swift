@@ -2,25 +2,26 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryWire
 
-/// A push frame whose bytes are all fixed but its id, its device, and the stamp.
+/// Push frames, one after the other, whose bytes are all fixed but id, device, and stamp.
 struct BenchLinkTemplate {
-    private let bytes: [UInt8]
+    private let variants: [[UInt8]]
     private let idOffset: Int
     private let stampOffset: Int
 
-    init(payloadBytes: Int) {
+    init(_ payload: BenchPayload, payloadBytes: Int) {
         let run = Identifier128(bytes: Cryptography.random(16)) ?? Identifier128(high: 1, low: 1)
-        let filler = [UInt8](repeating: 0x78, count: payloadBytes)
-        bytes = LinkPushFrame(id: run, cid: CID(run), payload: filler).encoded()
-        stampOffset = bytes.count - payloadBytes
+        variants = payload.variants(payloadBytes).map {
+            LinkPushFrame(id: run, cid: CID(run), payload: $0).encoded()
+        }
+        stampOffset = variants[0].count - payloadBytes
         // Type and length stand before the body, which begins with the ids.
         let body = 16 + 16 + 4 + ByteWriter.varintSize(UInt64(payloadBytes)) + payloadBytes
-        idOffset = bytes.count - body
+        idOffset = variants[0].count - body
     }
 
     func append(to output: inout [UInt8], number: UInt64, device: Identifier128, due: UInt64) {
         let start = output.count
-        output.append(contentsOf: bytes)
+        output.append(contentsOf: variants[Int(number % UInt64(variants.count))])
         output.withUnsafeMutableBytes { output in
             // The run's part of the id stays in its first half.
             output.storeBytes(of: number.bigEndian, toByteOffset: start + idOffset + 8, as: UInt64.self)
@@ -34,7 +35,7 @@ struct BenchLinkTemplate {
 /// Links as the bench's way in.
 extension BenchLoad {
     mutating func openLinks(_ address: SocketAddress) throws(BenchFailure) {
-        linkTemplate = BenchLinkTemplate(payloadBytes: settings.payloadBytes)
+        linkTemplate = BenchLinkTemplate(settings.payload, payloadBytes: settings.payloadBytes)
         for index in 0..<settings.backends {
             let isOpen: Bool
             do throws(SystemError) {

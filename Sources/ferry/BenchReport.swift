@@ -45,6 +45,7 @@ struct BenchReport {
         set("mode", settings.mode.rawValue)
         set("devices", UInt64(settings.devices))
         set("payloadBytes", UInt64(settings.payloadBytes))
+        set("payload", settings.payload.rawValue)
         set("ack", settings.acks.rawValue)
         set("ingress", settings.ingress.rawValue)
         if let rate = settings.rate { set("rate", UInt64(rate)) }
@@ -90,6 +91,12 @@ struct BenchReport {
         }
         for (name, value) in [("refused", \BenchTally.refused), ("repeats", \.repeats), ("dropped", \.dropped)] {
             set(name, window.count(value))
+        }
+        if window.count(\.compressed) > 0 { set("compressed", window.count(\.compressed)) }
+        if window.count(\.delivered) > 0 {
+            set(
+                "receivedBytesPerMessage", Double(window.count(\.receivedBytes)) / Double(window.count(\.delivered)),
+                digits: 1)
         }
         set("loadCpuSeconds", window.loadSeconds)
         guard let used = window.gatewaySeconds, let gauge = window.gauge else { return }

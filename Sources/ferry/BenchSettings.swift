@@ -72,6 +72,9 @@ struct BenchSettings {
     let seconds: Int
     let warmUpSeconds: Int
     let payloadBytes: Int
+    let payload: BenchPayload
+    /// Devices say that they take compressed payloads.
+    let compresses: Bool
     let backends: Int
     let pipeline: Int
     /// Messages per second; nil: as fast as answers and deliveries come.
@@ -150,6 +153,14 @@ struct BenchSettings {
         payloadBytes = try Self.number(arguments, "--payload-bytes", BenchStamp.bytes...Limits.payloadBytes) ?? 256
         guard mode != .broadcast || payloadBytes > BenchStamp.bytes else {
             throw BenchFailure(sentence: "--mode broadcast needs --payload-bytes above \(BenchStamp.bytes)")
+        }
+        payload = try Self.choice(arguments, "--payload", .filler)
+        compresses = arguments.has("--compress")
+        guard payload == .filler || mode != .broadcast else {
+            throw BenchFailure(sentence: "--mode broadcast tells messages apart by their filler: leave --payload out")
+        }
+        guard payload == .filler || ingress == .link else {
+            throw BenchFailure(sentence: "--payload \(payload.rawValue) needs --ingress link, which takes any bytes")
         }
         backends = try Self.number(arguments, "--connections", 1...1_000) ?? (ingress == .http ? 32 : 4)
         pipeline =

@@ -21,19 +21,13 @@ enum BenchStamp {
         return String(decoding: digits, as: UTF8.self)
     }
 
-    /// A push frame's `seq` and stamp; nil when it is not of this bench's making. By hand, since decoding into a `PushFrame`
-    /// would copy the payload.
-    static func read(push body: UnsafeRawBufferPointer) -> (seq: UInt64, due: UInt64, isBroadcast: Bool)? {
-        var reader = ByteReader(body)
-        guard let seq = reader.varint(), reader.byte() != nil, reader.raw(16) != nil,
-            reader.string(limit: WireLimits.taskIDBytes) != nil,
-            let payload = reader.string(limit: Limits.payloadBytes), let due = read(payload)
-        else { return nil }
-        return (seq, due, payload.count > bytes && payload[bytes] == 98)
+    struct Reading {
+        let due: UInt64
+        let isBroadcast: Bool
     }
 
     /// nil when the payload is not of this bench's making.
-    static func read(_ payload: UnsafeRawBufferPointer) -> UInt64? {
+    static func read(_ payload: UnsafeRawBufferPointer) -> Reading? {
         guard payload.count >= bytes else { return nil }
         var value: UInt64 = 0
         for position in 0..<bytes {
@@ -43,7 +37,23 @@ enum BenchStamp {
             default: return nil
             }
         }
-        return value
+        return Reading(due: value, isBroadcast: payload.count > bytes && payload[bytes] == 98)
+    }
+}
+
+/// What the bench looks at of a push frame. By hand, since decoding into a `PushFrame` would copy the payload, to which this
+/// points: it is gone when the frame is.
+struct BenchPush {
+    let seq: UInt64
+    let flags: PushFrame.Flags
+    let payload: UnsafeRawBufferPointer
+
+    static func read(_ body: UnsafeRawBufferPointer) -> BenchPush? {
+        var reader = ByteReader(body)
+        guard let seq = reader.varint(), let flags = reader.byte(), reader.raw(16) != nil,
+            reader.string(limit: WireLimits.taskIDBytes) != nil, let payload = reader.string(limit: Limits.payloadBytes)
+        else { return nil }
+        return BenchPush(seq: seq, flags: PushFrame.Flags(rawValue: flags), payload: payload)
     }
 }
 

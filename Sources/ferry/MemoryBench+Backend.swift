@@ -25,7 +25,7 @@ struct MemoryBenchBackend {
 
 extension MemoryBench {
     mutating func openBackend() throws(BenchFailure) {
-        backend.template = BenchLinkTemplate(payloadBytes: settings.payloadBytes)
+        backend.template = BenchLinkTemplate(.filler, payloadBytes: settings.payloadBytes)
         backend.link = network.open()
         let hello = HelloFrame(nonce: Bytes32(Cryptography.random(32)) ?? .zero)
         backend.handshake = BenchHandshake(hello: hello.body())
