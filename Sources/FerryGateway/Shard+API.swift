@@ -283,6 +283,7 @@ extension Shard {
         guard let device = devices.index(of: message.cid) else { return giveBackRoom(message.payload.count) }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: message.payload.count)
+        segmentDevices.add(device, segment: location.segment)
         atHand = [message]
         atHandCursor = 0
         // The device may have gone and come back while the record was on its way to the disk.

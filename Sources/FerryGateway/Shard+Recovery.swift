@@ -62,8 +62,13 @@ extension Shard {
         let policy = environment.configuration.delivery
         for found in recovery.devices {
             let device = devices.insert(found.record)
-            devices[device].changedSegment = found.firstChangedSegment ?? 0
+            if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }
+            var listed: UInt32 = 0
             for message in found.kept {
+                if message.location.segment != listed {
+                    listed = message.location.segment
+                    segmentDevices.add(device, segment: listed)
+                }
                 devices[device].machine.restore(KeptMessage(restoring: message))
                 tally.restore()
                 keepRoom(Int(message.payloadBytes))
