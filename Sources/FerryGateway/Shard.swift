@@ -92,6 +92,7 @@ struct Shard: ~Copyable {
     /// Tokens that were found good, revoked ones among them, so that a proof is checked once and not at each request.
     var provenTokens: [String: (app: AppID, expiresAt: Instant)] = [:]
     var retirement: Retirement?
+    var segmentDevices = SegmentDevices()
     /// Segments up to this one are in the tables.
     var retiredSegment: UInt32
 
