@@ -30,6 +30,11 @@ extension Shard {
                 write(slot, .gap(GapFrame(gap)))
                 note(.gapSent(gap), device)
                 didSend(gap.upTo, device, slot)
+            case .message(let message) where message.isShared:
+                guard let frame = sharedFrame(of: message, device) else { return }
+                send(frame, message, slot)
+                note(.sent(message.seq, session, isOffLine: message.wasOffline), device)
+                didSend(message.seq, device, slot)
             case .message(let message):
                 guard let content = contentAtHand(of: message, device) else {
                     readAhead(device)
@@ -48,6 +53,7 @@ extension Shard {
     }
 
     private mutating func send(_ content: AcceptedMessage, _ message: KeptMessage, _ slot: Int) {
+        if connections[slot].takesCompressed, sendCompressed(content, isOffLine: message.wasOffline, slot) { return }
         let flags: PushFrame.Flags = message.wasOffline ? .offLine : []
         let size = PushFrame.encodedSize(seq: content.seq, payloadCount: content.payload.count)
         let fits = connections[slot].output.append(upTo: size) { buffer in
@@ -56,6 +62,14 @@ extension Shard {
                     to: buffer, seq: content.seq, flags: flags, messageID: content.messageID, taskID: content.taskID,
                     payload: payload)
             }
+        }
+        if fits { markDirty(slot) } else { closeOverfull(slot) }
+    }
+
+    private mutating func send(_ frame: SharedPush, _ message: KeptMessage, _ slot: Int) {
+        let flags: PushFrame.Flags = message.wasOffline ? .offLine : []
+        let fits = connections[slot].output.append(upTo: frame.encodedSize(seq: message.seq)) { buffer in
+            frame.write(to: buffer, seq: message.seq, flags: flags)
         }
         if fits { markDirty(slot) } else { closeOverfull(slot) }
     }

@@ -93,7 +93,7 @@ extension Shard {
 
     /// The device is known, or known not to exist: the message gets its place in the device's stream and goes to the journal.
     mutating func accept(_ order: PushOrder, _ content: PushContent, device: Int?) {
-        guard let device, devices.appNumber(of: device) == order.app else {
+        guard let device, devices.appNumber(of: device) == Int(order.app) else {
             return giveUp(order, .targetInvalid(order.cid.description))
         }
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
@@ -140,7 +140,7 @@ extension Shard {
             alert: content.alert, payload: content.payload)
     }
 
-    private mutating func randomIdentifier() -> Identifier128 {
+    mutating func randomIdentifier() -> Identifier128 {
         Identifier128(high: random.next(), low: random.next())
     }
 
@@ -160,6 +160,7 @@ extension Shard {
         guard holds(device, order.cid) else { return giveBackRoom(Int(order.payloadBytes)) }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(order.payloadBytes))
+        catchUp(device)
         // Only who may be sent to at once, or has an alert that may be, is worth a copy of the content.
         if devices[device].connection != nil || order.hasAlert, let message = Self.message(pending, records) {
             atHand.append(message)
