@@ -106,9 +106,20 @@ package struct MessageLog: Hashable, Sendable {
         return low
     }
 
-    /// The messages that were accepted in this segment of the journal.
-    package func messages(inSegment segment: UInt32) -> [KeptMessage] {
-        storage[head...].filter { $0.location.segment == segment }
+    /// The messages that were accepted in this segment of the journal; `seq` and segments rise together.
+    package func messages(inSegment segment: UInt32) -> ArraySlice<KeptMessage> {
+        func first(notBelow bound: UInt32) -> Int {
+            var low = head
+            var high = storage.count
+            while low < high {
+                let middle = (low + high) / 2
+                if storage[middle].location.segment < bound { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
+        let start = first(notBelow: segment)
+        guard start < storage.count, storage[start].location.segment == segment else { return [] }
+        return ArraySlice(storage[start..<(segment == .max ? storage.count : first(notBelow: segment + 1))])
     }
 
     package static func == (left: Self, right: Self) -> Bool {
