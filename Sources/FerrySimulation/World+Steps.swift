@@ -101,7 +101,8 @@ extension World {
         for device in ledger.devices.indices {
             ledger.posts.append(
                 Post(
-                    number: first + device, device: device, ttl: ttl, hasOwnAlert: false, payloadBytes: bytes, first: first))
+                    number: first + device, device: device, ttl: ttl, hasOwnAlert: false, payloadBytes: bytes,
+                    first: first))
         }
         backend.post(first)
         if dice.chance(scenario.repeats) { dice.pick(backends)?.post(first) }

@@ -145,7 +145,9 @@ enum BroadcastRow {
     static func read(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) -> Found? {
         var keyReader = ByteReader(key)
         var reader = ByteReader(value)
-        guard let task = keyReader.identifier(), let kind = keyReader.byte(), reader.instant() != nil else { return nil }
+        guard let task = keyReader.identifier(), let kind = keyReader.byte(), reader.instant() != nil else {
+            return nil
+        }
         switch kind {
         case content:
             guard let broadcast = reader.broadcast(), reader.isAtEnd, broadcast.taskID.value == task else { return nil }

@@ -30,7 +30,9 @@ package struct SharedPush: Sendable {
         writer.varint(seq.rawValue)
         writer.byte(flags.rawValue)
         let end = writer.offset + tail.count
-        tail.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: buffer[writer.offset..<end]).copyMemory(from: $0) }
+        tail.withUnsafeBytes {
+            UnsafeMutableRawBufferPointer(rebasing: buffer[writer.offset..<end]).copyMemory(from: $0)
+        }
         return end
     }
 }

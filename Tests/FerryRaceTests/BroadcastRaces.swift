@@ -25,7 +25,9 @@ struct BroadcastRaces {
         postAll(backend, world, "for-everybody")
         world.settle()
         #expect(backend.answers().count == 1)
-        for device in devices { backend.post("for-one", to: device, request: "request-\(device.cid.description.prefix(20))") }
+        for device in devices {
+            backend.post("for-one", to: device, request: "request-\(device.cid.description.prefix(20))")
+        }
         world.settle()
         #expect(backend.answers().count == 6)
         for line in online { #expect(line.stream() == [.push("for-everybody", false), .push("for-one", false)]) }
@@ -158,7 +160,9 @@ struct BroadcastRaces {
         try world.checkEnd(kept: 0)
     }
 
-    @Test func `A disk that refuses the places keeps the call waiting, and the broadcast comes when there is room`() throws {
+    @Test func `A disk that refuses the places keeps the call waiting, and the broadcast comes when there is room`()
+        throws
+    {
         let world = try RaceWorld()
         let line = try RaceDevice(world).attach()
         let backend = try RaceBackend(world)

@@ -9,7 +9,8 @@ struct SharedPushTests {
         let message = MessageID(Identifier128(high: 7, low: 8))
         let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
         let shared = SharedPush(messageID: message, taskID: task, payload: payload)
-        for (seq, flags) in [(1, []), (127, .offLine), (128, []), (UInt64.max, .offLine)] as [(UInt64, PushFrame.Flags)] {
+        for (seq, flags) in [(1, []), (127, .offLine), (128, []), (UInt64.max, .offLine)] as [(UInt64, PushFrame.Flags)]
+        {
             let whole = PushFrame(
                 seq: Seq(seq), flags: flags, messageID: message, taskID: task.description, payload: payload)
             var bytes = [UInt8](repeating: 0, count: shared.encodedSize(seq: Seq(seq)))
