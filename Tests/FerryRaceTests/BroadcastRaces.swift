@@ -170,7 +170,8 @@ struct BroadcastRaces {
         world.turn()
         world.sync()
         world.turn()
-        world.hurt { $0.syncs = 1 }
+        // Neither the segment takes them nor the next one.
+        world.hurt { $0.syncs = 3 }
         world.settle()
         #expect(backend.answers() == [])
         world.hurt { _ in }
