@@ -102,6 +102,10 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "highWaterBytes", 1...1 << 26, "unsent bytes of a connection above which no more is read for it",
             { $0.session.highWaterMark = Int($1) }),
+        .integer(
+            "compressionBytes", 64...65_536,
+            "payloads of at least so many bytes are compressed for devices that take it; `off` compresses none",
+            { $0.compressionBytes = Int($1) }, off: { $0.compressionBytes = nil }),
         .seconds(
             "linkKeepAliveSeconds", 1...86_400, "how often a backend's link must be heard", { $0.link.keepAlive = $1 }),
         .integer(

@@ -27,6 +27,8 @@ package struct GatewayConfiguration: Sendable {
     package var delivery = DeliveryPolicy()
     package var session = SessionPolicy()
     package var link = LinkPolicy()
+    /// Payloads of at least so many bytes are compressed for devices that take it; nil: none.
+    package var compressionBytes: Int? = 1_024
     package var api = APILimits()
     package var stubTitle: String?
     package var stubText = "You have a new message"

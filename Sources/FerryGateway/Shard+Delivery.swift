@@ -53,6 +53,7 @@ extension Shard {
     }
 
     private mutating func send(_ content: AcceptedMessage, _ message: KeptMessage, _ slot: Int) {
+        if connections[slot].takesCompressed, sendCompressed(content, isOffLine: message.wasOffline, slot) { return }
         let flags: PushFrame.Flags = message.wasOffline ? .offLine : []
         let size = PushFrame.encodedSize(seq: content.seq, payloadCount: content.payload.count)
         let fits = connections[slot].output.append(upTo: size) { buffer in

@@ -21,6 +21,8 @@ struct Shard: ~Copyable {
     let environment: ShardEnvironment
     let mailbox: Mailbox<ShardMessage>
     let poller: Poller
+    /// Where connections are lines in memory; nil where all are sockets.
+    let network: MemoryNetwork?
     var connections: ConnectionSlab
     var devices: DeviceTable
     var broadcasts: BroadcastTable
@@ -101,6 +103,7 @@ struct Shard: ~Copyable {
     /// Links that may have an answer to send, by token.
     var answeringLinks: [UInt64] = []
     var linkActions: [[LinkAction]] = []
+    var lineEvents: [MemoryNetwork.Event] = []
     var mail: [[ShardMessage]]
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
@@ -112,6 +115,7 @@ struct Shard: ~Copyable {
     var nextBackendShard: Int
     let readBuffer: UnsafeMutableRawBufferPointer
     let parser: APIRequestParser
+    var compressor = PayloadCompressor()
 
     var counters = ShardSnapshot()
     /// Messages, counted from facts alone.
@@ -126,9 +130,10 @@ struct Shard: ~Copyable {
     private static let readBufferBytes = 65_536
     private static let earlyBatchBytes = 65_536
 
-    init(index: Int, environment: ShardEnvironment, mailbox: Mailbox<ShardMessage>, recovery: ShardRecovery)
-        throws(SystemError)
-    {
+    init(
+        index: Int, environment: ShardEnvironment, mailbox: Mailbox<ShardMessage>, recovery: ShardRecovery,
+        network: MemoryNetwork? = nil
+    ) throws(SystemError) {
         let poller = try Poller()
         try poller.add(mailbox.descriptor, .readable, token: PollToken.mailbox)
         if let listeners = environment.listeners {
@@ -140,6 +145,7 @@ struct Shard: ~Copyable {
         nextBackendShard = index
         self.environment = environment
         self.mailbox = mailbox
+        self.network = network
         now = environment.clock()
         wheel = TimerWheel(now: now)
         connections = ConnectionSlab(capacity: environment.connectionLimit)
@@ -175,14 +181,14 @@ struct Shard: ~Copyable {
 
     /// One turn of the loop. Waits for the first event, up to `wait` milliseconds (-1: for ever).
     mutating func tick(wait: Int32) {
-        let count = poller.wait(milliseconds: wait)
+        let count = poller.wait(milliseconds: network?.mayHaveEvents(for: index) == true ? 0 : wait)
         now = environment.clock()
         for position in 0..<count {
             let event = poller.event(position)
             handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
-            // The disk works on the first part of a long tick while the rest is read.
-            if journal.writer.bytes.count >= Self.earlyBatchBytes { submitJournal() }
+            submitEarly()
         }
+        if let network { takeLineEvents(network) }
         advanceTimers()
         endBroadcastsInTime()
         submitJournal()
@@ -195,6 +201,11 @@ struct Shard: ~Copyable {
         handOverFacts()
         reportMemory()
         postMail()
+    }
+
+    /// The disk works on the first part of a long tick while the rest is read.
+    mutating func submitEarly() {
+        if journal.writer.bytes.count >= Self.earlyBatchBytes { submitJournal() }
     }
 
     /// What the end of a tick left over; no event would wake the loop for it.
@@ -214,7 +225,7 @@ struct Shard: ~Copyable {
         return Int32(clamping: max(0, wait))
     }
 
-    private mutating func handle(_ token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
+    mutating func handle(_ token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
         switch token {
         case PollToken.mailbox: drainMailbox()
         case PollToken.deviceListener:

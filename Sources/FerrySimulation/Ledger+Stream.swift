@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryIO
 internal import FerryWire
 
 /// What left the gateway for a device.
@@ -6,9 +7,21 @@ extension Ledger {
     func left(_ frame: GatewayFrame, _ link: Link) throws(Violation) {
         guard let device = link.device else { return }
         switch frame {
-        case .welcome(let welcome): beginSession(link, device, isResumed: welcome.isResumed)
+        case .welcome(let welcome):
+            guard !welcome.compressesPayloads || link.facts.takesCompressed || !link.facts.isFramed else {
+                throw fail("wire", "device \(device) did not ask for compressed payloads, and is promised some")
+            }
+            link.facts.isCompressionAgreed = welcome.compressesPayloads
+            beginSession(link, device, isResumed: welcome.isResumed)
         case .resumed(let resumed): beginSession(link, device, isResumed: resumed.isResumed)
-        case .push(let push): try leftPush(push, link, device)
+        case .push(let push):
+            let whole: PushFrame
+            do throws(WireError) {
+                whole = try push.unpacked(isAgreed: link.facts.isCompressionAgreed, inflate: Inflation.inflate)
+            } catch {
+                throw fail("wire", "device \(device) was sent what it cannot read: \(error)")
+            }
+            try leftPush(whole, link, device)
         case .gap(let gap): try leftGap(gap, link, device)
         case .tokenSaved(let saved): tokenSaved(isSet: saved.environment != nil, device, link)
         case .close(let close):

@@ -171,7 +171,7 @@ struct BroadcastRaces {
         world.sync()
         world.turn()
         // Neither the segment takes them nor the next one.
-        world.hurt { $0.syncs = 3 }
+        world.hurt { $0.syncs = 2 }
         world.settle()
         #expect(backend.answers() == [])
         world.hurt { _ in }
