@@ -34,6 +34,13 @@ struct PayloadCompressor: ~Copyable {
         return length.map { prefix + $0 }
     }
 
+    /// What a push carries instead of `payload`, for as long as many need it; nil when that is shorter than `threshold`, or
+    /// does not shrink.
+    mutating func compressed(_ payload: [UInt8], _ threshold: Int?) -> [UInt8]? {
+        guard let threshold, payload.count >= threshold, let length = compress(payload) else { return nil }
+        return Array(output[..<length])
+    }
+
     /// Whether trying may be worth its time, judged by a thousand bytes from all over the payload. Images and what is
     /// compressed or encrypted already have all bytes equally often, and zlib takes longest to find out that it gains
     /// nothing there.

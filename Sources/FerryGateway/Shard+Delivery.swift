@@ -31,8 +31,8 @@ extension Shard {
                 note(.gapSent(gap), device)
                 didSend(gap.upTo, device, slot)
             case .message(let message) where message.isShared:
-                guard let frame = sharedFrame(of: message, device) else { return }
-                send(frame, message, slot)
+                guard let content = sharedContent(of: message, device) else { return }
+                send(content, message, slot)
                 note(.sent(message.seq, session, isOffLine: message.wasOffline), device)
                 didSend(message.seq, device, slot)
             case .message(let message):
@@ -66,8 +66,16 @@ extension Shard {
         if fits { markDirty(slot) } else { closeOverfull(slot) }
     }
 
-    private mutating func send(_ frame: SharedPush, _ message: KeptMessage, _ slot: Int) {
-        let flags: PushFrame.Flags = message.wasOffline ? .offLine : []
+    private mutating func send(_ content: BroadcastContent, _ message: KeptMessage, _ slot: Int) {
+        var flags: PushFrame.Flags = message.wasOffline ? .offLine : []
+        var frame = content.frame
+        if connections[slot].takesCompressed, let compressed = content.compressedFrame {
+            frame = compressed
+            flags.insert(.compressed)
+            counters.compression.messages += 1
+            counters.compression.bytesBefore += UInt64(content.broadcast.payload.count)
+            counters.compression.bytesAfter += UInt64(content.compressedCount)
+        }
         let fits = connections[slot].output.append(upTo: frame.encodedSize(seq: message.seq)) { buffer in
             frame.write(to: buffer, seq: message.seq, flags: flags)
         }
