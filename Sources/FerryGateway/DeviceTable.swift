@@ -120,8 +120,13 @@ struct DeviceTable: ~Copyable {
     private var apps: [AppID] = []
     private var appNumbers: [AppID: UInt32] = [:]
 
-    /// - Parameter seed: secret.
-    init(seed: Identifier128) { indices = IdentifierTable(seed: seed) }
+    /// - Parameters:
+    ///   - seed: secret.
+    ///   - apps: those that are registered, by number; others that devices belong to are numbered after them.
+    init(seed: Identifier128, apps: [AppID] = []) {
+        indices = IdentifierTable(seed: seed)
+        for app in apps { _ = number(of: app) }
+    }
 
     deinit {
         for index in 0..<endIndex { Self.pointer(index, chunks).deinitialize(count: 1) }

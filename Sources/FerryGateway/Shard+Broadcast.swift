@@ -76,7 +76,7 @@ extension Shard {
     }
 
     private mutating func accept(_ order: BroadcastOrder) {
-        requests.begin(order.key.key, content: order.key.content)
+        _ = requests.begin(order.key.key, content: order.key.content)
         openBroadcasts[order.key.key] = [order.origin]
         let expiresAt: Instant =
             switch order.push.ttl {
@@ -154,7 +154,7 @@ extension Shard {
         for local in seqs.indices where wanted.isWanted(local) {
             let partition = broadcasts.partition(local)
             sequences[partition.index] = sequences[partition.index].next
-            journal.highest[partition.index] = sequences[partition.index]
+            journal.partitions.insert(partition.index)
             seqs[local] = sequences[partition.index]
             places.append((partition, seqs[local]))
         }

@@ -25,18 +25,21 @@ extension Shard {
 
     /// Takes what the message will need of its device's cap and of the store; answers why it cannot, with nothing taken.
     mutating func takeRoom(for order: PushOrder, device: Int) -> APIError? {
-        let bytes = order.push.payload.count
-        let exceeded = devices[device].machine.exceededCap(
-            bytes: bytes, isLiveOnly: order.push.ttl == .liveOnly, pending: devices[device].pending,
-            policy: environment.configuration.delivery)
-        if let exceeded {
+        let bytes = Int(order.payloadBytes)
+        if environment.configuration.delivery.capPolicy == .refuse, let exceeded = exceededCap(order, device) {
             counters.refused[Shortage.device.rawValue] += 1
-            return .deviceFull(exceeded, cid: order.push.cid)
+            return .deviceFull(exceeded, cid: order.cid)
         }
         guard environment.storeBudget.take(bytes) else { return refusal(.store) }
         storeBytes += bytes
         devices[device].pending.add(bytes: bytes)
         return nil
+    }
+
+    private func exceededCap(_ order: PushOrder, _ device: Int) -> CapExceeded? {
+        devices[device].machine.exceededCap(
+            bytes: Int(order.payloadBytes), isLiveOnly: order.ttl == .liveOnly, pending: devices[device].pending,
+            policy: environment.configuration.delivery)
     }
 
     /// The message is not kept any more, or never will be.
@@ -84,7 +87,7 @@ extension Shard {
             + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
             + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
             + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
-            + requestBytes + answerBytes + waitingBytes
+            + requestBytes + answerBytes + waitingBytes + segmentDevices.count * MemoryCost.inSegment
             + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }
 
@@ -122,6 +125,8 @@ enum MemoryCost {
     /// What a connection has beside its slot until its device has logged in, and a backend's for good.
     static let besideConnection = 896
     static let tokenHolder = 64
+    /// A message or a change of a record, until its segment retires.
+    static let inSegment = 8
     static let revokedToken = 192
     /// A device whose record is asked for.
     static let loading = 256
@@ -132,11 +137,6 @@ enum MemoryCost {
     /// A record on its way to the disk is in the shard's memory and in the store's.
     static let unsyncedFactor = 3
     static let shortStreamMark = 4_096
-}
-
-extension PushOrder {
-    /// What it takes of memory while it waits.
-    var weight: Int { push.payload.count + (push.alert?.payload.count ?? 0) + MemoryCost.order }
 }
 
 extension TimelineQuery {

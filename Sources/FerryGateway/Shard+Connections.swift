@@ -183,7 +183,7 @@ extension Shard {
 
     /// Only who has proved itself may have the gateway gather more than a device may.
     private func bodyLimit(_ slot: Int) -> Int {
-        connections[slot].kind == .link && links[slot]?.machine.isStreaming == true
+        connections[slot].kind == .link && links[slot]?.isStreaming == true
             ? Limits.linkFrameBytes : Limits.deviceFrameBytes
     }
 

@@ -137,7 +137,7 @@ extension Shard {
         // Broadcasts up to here were not for it.
         let partition = Partition(of: cid).index
         let behind = sequences[partition]
-        if behind > .zero { journal.highest[partition] = behind }
+        if behind > .zero { journal.partitions.insert(partition) }
         let registration = DeviceRegistration(app: app, cid: cid, generation: 1, at: now, acknowledged: behind)
         append(.deviceRegistered(registration), .deviceRegistered(registration))
     }
@@ -146,7 +146,9 @@ extension Shard {
     mutating func markChanged(_ device: Int, segment: UInt32? = nil) {
         guard devices[device].changedSegment == 0 else { return }
         // An earlier segment than the record's own is safe: the row is then written sooner than it must be.
-        devices[device].changedSegment = segment ?? currentSegment
+        let segment = segment ?? currentSegment
+        devices[device].changedSegment = segment
+        segmentDevices.add(device, segment: segment)
     }
 
     // MARK: - Loading
@@ -173,9 +175,13 @@ extension Shard {
         for waiter in waiters {
             switch waiter {
             case .admission(let connection): answerAdmission(connection, cid: cid, device: device)
-            case .push(let order):
-                waitingBytes -= order.weight
-                accept(order, device: device)
+            case .push(let waiting):
+                for order in waiting.orders { waitingBytes -= order.weight }
+                waiting.withContents { contents in
+                    for order in waiting.orders {
+                        accept(order, PushOrders.content(of: order, in: contents), device: device)
+                    }
+                }
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }

@@ -12,7 +12,7 @@ internal import FerryWire
 extension Shard {
     mutating func append(_ record: Record, _ effect: CommitEffect?) {
         RecordCodec.append(record, to: &journal.writer)
-        if let effect { journal.effects.append(effect) }
+        if let effect { journal.add(effect) }
     }
 
     /// Acks of one device in one tick become one record.
@@ -43,12 +43,14 @@ extension Shard {
         }
         if !journal.isEmpty {
             lastTicket &+= 1
-            let batch = journal
-            journal = JournalBatch()
+            let batch = journal.take()
             unsynced.append(
-                UnsyncedBatch(ticket: lastTicket, bytes: batch.writer.bytes.count, effects: batch.effects))
+                UnsyncedBatch(
+                    ticket: lastTicket, records: batch.writer.bytes, accepts: batch.accepts, effects: batch.effects))
             unsyncedBytes += batch.writer.bytes.count
-            let highest = batch.highest.map { (partition: Partition(index: $0.key), seq: $0.value) }
+            let highest = batch.partitions.members.map { partition in
+                (partition: Partition(index: Int(partition)), seq: sequences[Int(partition)])
+            }
             environment.store.submit(
                 [.append(ticket: lastTicket, records: batch.writer.bytes, highest: highest)], from: index)
         }
@@ -62,10 +64,10 @@ extension Shard {
         switch event {
         case .committed(let ticket, let segment, let offset):
             currentSegment = max(currentSegment, segment)
-            for effect in takeUnsynced(ticket) { committed(effect, segment: segment, offset: offset) }
+            if let batch = takeUnsynced(ticket) { committed(batch, segment: segment, offset: offset) }
         case .refused(let ticket, let failure):
             EventLog.write(.error, "store refused a batch", ["reason": failure.description])
-            for effect in takeUnsynced(ticket) { refused(effect) }
+            if let batch = takeUnsynced(ticket) { refused(batch) }
         case .messages(let ticket, let messages): messagesRead(ticket, messages)
         case .device(let cid, let record): deviceLoaded(cid, record)
         case .readFailed(let ticket, _):
@@ -86,14 +88,14 @@ extension Shard {
         return devices[device].holdsDrops
     }
 
-    private mutating func takeUnsynced(_ ticket: UInt64) -> [CommitEffect] {
+    private mutating func takeUnsynced(_ ticket: UInt64) -> UnsyncedBatch? {
         guard unsyncedHead < unsynced.count, unsynced[unsyncedHead].ticket == ticket else {
             EventLog.write(.error, "store answered out of order", ["ticket": String(ticket)])
-            return []
+            return nil
         }
         let batch = unsynced[unsyncedHead]
         unsyncedHead += 1
-        unsyncedBytes -= batch.bytes
+        unsyncedBytes -= batch.records.count
         if unsyncedHead == unsynced.count {
             unsynced.removeAll(keepingCapacity: true)
             unsyncedHead = 0
@@ -101,15 +103,34 @@ extension Shard {
             unsynced.removeFirst(unsyncedHead)
             unsyncedHead = 0
         }
-        return batch.effects
+        return batch
     }
 
-    private mutating func committed(_ effect: CommitEffect, segment: UInt32, offset: UInt32) {
+    private mutating func committed(_ batch: UnsyncedBatch, segment: UInt32, offset: UInt32) {
+        var done = 0
+        for (after, effect) in batch.effects {
+            accepted(batch, done..<after, segment: segment, offset: offset)
+            done = after
+            committed(effect, segment: segment)
+        }
+        accepted(batch, done..<batch.accepts.count, segment: segment, offset: offset)
+    }
+
+    private mutating func accepted(_ batch: UnsyncedBatch, _ range: Range<Int>, segment: UInt32, offset: UInt32) {
+        for index in range {
+            let pending = batch.accepts[index]
+            let location = RecordLocation(segment: segment, offset: offset + pending.offset, length: pending.length)
+            accepted(pending, batch.records, location)
+        }
+    }
+
+    private mutating func refused(_ batch: UnsyncedBatch) {
+        for pending in batch.accepts { refused(pending) }
+        for (_, effect) in batch.effects { refused(effect) }
+    }
+
+    private mutating func committed(_ effect: CommitEffect, segment: UInt32) {
         switch effect {
-        case .messageAccepted(let pending):
-            let location = RecordLocation(
-                segment: segment, offset: offset + pending.offset, length: pending.length)
-            accepted(pending.message, pending.order, location, absences: pending.absences)
         case .deviceRegistered(let registration):
             registered(registration, segment: segment)
         case .pushTokenChanged(let cid, let token, let connection):
@@ -144,7 +165,6 @@ extension Shard {
     /// Not on disk: who waits is told so; what must not be lost is tried again.
     private mutating func refused(_ effect: CommitEffect) {
         switch effect {
-        case .messageAccepted(let pending): refused(pending.message, pending.order)
         case .deviceRegistered(let registration):
             guard let waiters = loading.removeValue(forKey: registration.cid) else { return }
             for waiter in waiters { turnAway(waiter) }
@@ -167,9 +187,11 @@ extension Shard {
             if let slot = connections.index(of: connection) {
                 tell(handshake: slot, .ownerAnswered(.storeUnavailable))
             }
-        case .push(let order):
-            waitingBytes -= order.weight
-            giveUp(order, .busy(retryAfterSeconds: 5))
+        case .push(let waiting):
+            for order in waiting.orders {
+                waitingBytes -= order.weight
+                giveUp(order, .busy(retryAfterSeconds: 5))
+            }
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)

@@ -79,6 +79,10 @@ struct Shard: ~Copyable {
     var ownBroadcasts: [OwnBroadcast] = []
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
+    /// Pushes that came in in this turn, by owner of their devices.
+    var orders: [PushOrders]
+    /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
+    var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     var expiredTokensForgottenAt = Instant.distantPast
     /// Revocations whose answer waits, and how many shards do not know of them yet.
@@ -88,6 +92,7 @@ struct Shard: ~Copyable {
     /// Tokens that were found good, revoked ones among them, so that a proof is checked once and not at each request.
     var provenTokens: [String: (app: AppID, expiresAt: Instant)] = [:]
     var retirement: Retirement?
+    var segmentDevices = SegmentDevices()
     /// Segments up to this one are in the tables.
     var retiredSegment: UInt32
 
@@ -104,6 +109,8 @@ struct Shard: ~Copyable {
     var answeringLinks: [UInt64] = []
     var linkActions: [[LinkAction]] = []
     var lineEvents: [MemoryNetwork.Event] = []
+    /// Backends' connections that may have an answer to send, by token.
+    var answeringBackends: [UInt64] = []
     var mail: [[ShardMessage]]
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
@@ -150,7 +157,9 @@ struct Shard: ~Copyable {
         wheel = TimerWheel(now: now)
         connections = ConnectionSlab(capacity: environment.connectionLimit)
         random = environment.seed.map { RandomPool(repeatable: $0 &+ UInt64(index)) } ?? RandomPool()
-        devices = DeviceTable(seed: Identifier128(high: random.next(), low: random.next()))
+        devices = DeviceTable(
+            seed: Identifier128(high: random.next(), low: random.next()),
+            apps: environment.configuration.apps.all.map(\.id))
         broadcasts = BroadcastTable(shard: index, shards: environment.configuration.shards)
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
@@ -161,6 +170,8 @@ struct Shard: ~Copyable {
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
         lastSession = UInt64.random(in: 1...UInt64(UInt32.max), using: &random) << 16
         mail = Array(repeating: [], count: environment.configuration.shards)
+        orders = Array(repeating: PushOrders(), count: environment.configuration.shards)
+        receipts = Array(repeating: [], count: environment.configuration.shards)
         readBuffer = .allocate(byteCount: Self.readBufferBytes, alignment: 64)
         parser = APIRequestParser(limits: environment.configuration.api)
         spareDescriptor = SpareDescriptor.open()
@@ -186,9 +197,11 @@ struct Shard: ~Copyable {
         for position in 0..<count {
             let event = poller.event(position)
             handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
+            takeOwnOrders()
             submitEarly()
         }
         if let network { takeLineEvents(network) }
+        takeOwnOrders()
         advanceTimers()
         endBroadcastsInTime()
         submitJournal()
@@ -196,6 +209,8 @@ struct Shard: ~Copyable {
         continueRetirement()
         continuePasses()
         sendBatchOutcomes()
+        sendReceipts()
+        answerBackends()
         answerLinks()
         flushDirty()
         handOverFacts()
@@ -212,8 +227,8 @@ struct Shard: ~Copyable {
     var hasMoreToDo: Bool {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
-            || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
-            || !broadcasts.sweeping.isEmpty
+            || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
+            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty
     }
 
     private func timeout() -> Int32 {
@@ -312,6 +327,7 @@ struct Shard: ~Copyable {
     }
 
     private mutating func postMail() {
+        mailOrders()
         for shard in mail.indices where !mail[shard].isEmpty {
             environment.mailboxes[shard].post(mail[shard])
             mail[shard].removeAll(keepingCapacity: true)
@@ -338,7 +354,7 @@ struct Shard: ~Copyable {
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
                 && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+                && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
         else { return false }
         if !isQuiet {
             // Calls that come in from now on are refused where they come in.
@@ -366,43 +382,4 @@ enum PollToken {
     static let deviceListener = UInt64.max - 1
     static let httpListener = UInt64.max - 2
     static let linkListener = UInt64.max - 3
-}
-
-/// What all shards share, none of it mutable here.
-struct ShardEnvironment: Sendable {
-    let configuration: GatewayConfiguration
-    let clock: @Sendable () -> Instant
-    /// What other machines' clocks are compared with.
-    let wallClock: @Sendable () -> Instant
-    let epoch: Epoch
-    let store: any MessageStore
-    let wake: any WakeChannel
-    /// nil when it is switched off.
-    let timeline: (any Timeline)?
-    let composer: StubComposer
-    let mailboxes: [Mailbox<ShardMessage>]
-    /// nil where connections are handed in.
-    let listeners: (device: Int32, http: Int32, link: Int32?)?
-    /// Makes all random numbers come again; nil outside simulation.
-    let seed: UInt64?
-    /// Of the whole gateway.
-    let connectionLimit: Int
-    let census: ConnectionCensus
-    let memoryBudget: Budget
-    let storeBudget: Budget
-    let broadcastBudget: Budget
-    let quietShards = QuietShards()
-
-    var shards: Int { mailboxes.count }
-
-    /// Request ids may have a part of the memory only: they stay for a day, and must not keep pushes out for so long.
-    var requestBytes: Int { min(configuration.requestBytes, memoryBudget.cap.value / 4) }
-
-    var httpLimits: HTTPLimits {
-        var limits = HTTPLimits()
-        limits.bodyBytes = configuration.api.bodyBytes
-        return limits
-    }
-
-    func owner(of cid: CID) -> Int { Partition(of: cid).owner(among: shards) }
 }

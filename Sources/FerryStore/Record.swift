@@ -44,7 +44,7 @@ package struct DeviceRegistration: Equatable, Sendable {
 }
 
 /// What a message needs by way of a stub, as known when it was accepted.
-package enum StubNeed: UInt8, Sendable, CaseIterable {
+package enum StubNeed: UInt8, Sendable, CaseIterable, BitwiseCopyable {
     /// The device was online.
     case none = 0
     /// The device was offline and has a token: a stub is due.
@@ -79,7 +79,7 @@ package struct OwnAlert: Equatable, Sendable {
 }
 
 /// The request id that a message came with, so that a repeat finds the first answer.
-package struct RequestKey: Hashable, Sendable {
+package struct RequestKey: Hashable, Sendable, BitwiseCopyable {
     /// Digest of (app, request id, cid).
     package var key: Identifier128
     /// Digest of the content, to tell a repeat from a mistake.

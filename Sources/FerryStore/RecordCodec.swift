@@ -74,7 +74,7 @@ package enum RecordCodec {
     }
 
     /// Fills the header of the record that starts at `start` and ends the bytes.
-    private static func seal(_ writer: inout ByteWriter, from start: Int) {
+    static func seal(_ writer: inout ByteWriter, from start: Int) {
         let body = start + headerBytes
         let count = UInt32(truncatingIfNeeded: writer.bytes.count - body)
         writer.bytes.withUnsafeMutableBytes { bytes in

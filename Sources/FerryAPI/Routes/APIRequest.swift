@@ -31,7 +31,7 @@ package struct AuthRequest: Hashable, Sendable {
 }
 
 /// For how long a message is kept for a device that is not there.
-package enum TimeToLive: Hashable, Sendable {
+package enum TimeToLive: Hashable, Sendable, BitwiseCopyable {
     /// Delivered now or never (ttl −1 and 0).
     case liveOnly
     /// 1...259,200,000.
@@ -102,6 +102,13 @@ package struct BroadcastPush: Hashable, Sendable {
         }
         return writer.bytes
     }
+}
+
+/// What a push that came over a link asks for, checked.
+package struct LinkPushTerms: Hashable, Sendable {
+    package let ttl: TimeToLive
+    /// The sender's own alert; nil for the gateway's default.
+    package let alert: APNsAlert?
 }
 
 /// `POST /push/single/batch/cid`: up to 200 single pushes in one call.
