@@ -7,29 +7,28 @@ internal import FerryWire
 final class BroadcastContent: Sendable {
     let broadcast: AcceptedBroadcast
     let frame: SharedPush
-    /// The same compressed, made once for all devices that take it; nil where it is short or would not shrink.
-    let compressed: SharedPush?
-    let compressedBytes: Int
+    /// The same with its payload compressed, for devices that take that; nil where it is too short or does not shrink.
+    let compressedFrame: SharedPush?
+    let compressedCount: Int
     private let budget: Budget
 
-    /// `budget` has been charged with `broadcast.payload.count`, and gets it back with the memory.
-    /// - Parameter compressionBytes: the shortest payload that is compressed; nil: none is.
-    init(_ broadcast: AcceptedBroadcast, budget: Budget, compressionBytes: Int?) {
+    /// `budget` has been charged with `broadcast.payload.count`; it is charged with `compressed`, what a push carries instead of
+    /// the payload, and gets all back with the memory.
+    init(_ broadcast: AcceptedBroadcast, compressed: [UInt8]?, budget: Budget) {
         self.broadcast = broadcast
-        let packed = compressionBytes.flatMap { PayloadCompressor.compressed(broadcast.payload, from: $0) }
-        compressed = packed.map {
-            SharedPush(messageID: broadcast.messageID, taskID: broadcast.taskID, payload: $0)
-        }
-        compressedBytes = packed?.count ?? 0
-        budget.change(by: compressedBytes)
         frame = SharedPush(
             messageID: broadcast.messageID, taskID: broadcast.taskID,
             // What is on disk was checked when it came in.
             payload: Array(broadcast.payload.prefix(Limits.payloadBytes)))
+        compressedFrame = compressed.map {
+            SharedPush(messageID: broadcast.messageID, taskID: broadcast.taskID, payload: $0)
+        }
+        compressedCount = compressed?.count ?? 0
         self.budget = budget
+        budget.change(by: compressedCount)
     }
 
-    deinit { budget.change(by: -broadcast.payload.count - compressedBytes) }
+    deinit { budget.change(by: -broadcast.payload.count - compressedCount) }
 }
 
 /// A call for a broadcast, on its way from the shard that it came in at to the owner of the app.

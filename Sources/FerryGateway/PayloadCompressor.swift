@@ -34,12 +34,11 @@ struct PayloadCompressor: ~Copyable {
         return length.map { prefix + $0 }
     }
 
-    /// The same for a payload that is compressed once for many: a copy, by a compressor of its own. nil also where it has fewer
-    /// bytes than `threshold`.
-    static func compressed(_ payload: [UInt8], from threshold: Int) -> [UInt8]? {
-        guard payload.count >= threshold else { return nil }
-        var compressor = PayloadCompressor()
-        return compressor.compress(payload).map { Array(compressor.output[..<$0]) }
+    /// What a push carries instead of `payload`, for as long as many need it; nil when that is shorter than `threshold`, or
+    /// does not shrink.
+    mutating func compressed(_ payload: [UInt8], _ threshold: Int?) -> [UInt8]? {
+        guard let threshold, payload.count >= threshold, let length = compress(payload) else { return nil }
+        return Array(output[..<length])
     }
 
     /// Whether trying may be worth its time, judged by a thousand bytes from all over the payload. Images and what is
@@ -78,7 +77,9 @@ extension Shard {
             counters.compression.unshrunk += 1
             return false
         }
-        counters.compression.count(before: content.payload.count, after: length)
+        counters.compression.messages += 1
+        counters.compression.bytesBefore += UInt64(content.payload.count)
+        counters.compression.bytesAfter += UInt64(length)
         let flags: PushFrame.Flags = isOffLine ? [.compressed, .offLine] : .compressed
         let size = PushFrame.encodedSize(seq: content.seq, payloadCount: length)
         let output = compressor.output

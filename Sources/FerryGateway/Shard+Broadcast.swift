@@ -88,8 +88,9 @@ extension Shard {
             messageID: MessageID(randomIdentifier()), acceptedAt: now, expiresAt: expiresAt, request: order.key,
             payload: order.push.payload)
         let content = BroadcastContent(
-            broadcast, budget: environment.broadcastBudget,
-            compressionBytes: environment.configuration.compressionBytes)
+            broadcast,
+            compressed: compressor.compressed(order.push.payload, environment.configuration.compressionBytes),
+            budget: environment.broadcastBudget)
         append(.broadcastAccepted(broadcast), .broadcastAccepted(content))
     }
 

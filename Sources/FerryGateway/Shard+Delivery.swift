@@ -69,10 +69,10 @@ extension Shard {
     private mutating func send(_ content: BroadcastContent, _ message: KeptMessage, _ slot: Int) {
         var flags: PushFrame.Flags = message.wasOffline ? .offLine : []
         var frame = content.frame
-        if connections[slot].takesCompressed, let compressed = content.compressed {
+        if connections[slot].takesCompressed, let compressed = content.compressedFrame {
             frame = compressed
             flags.insert(.compressed)
-            counters.compression.count(before: content.broadcast.payload.count, after: content.compressedBytes)
+            counters.compression.count(before: content.broadcast.payload.count, after: content.compressedCount)
         }
         let fits = connections[slot].output.append(upTo: frame.encodedSize(seq: message.seq)) { buffer in
             frame.write(to: buffer, seq: message.seq, flags: flags)

@@ -39,9 +39,7 @@ struct ShardRecovery: Sendable {
 
     /// Divides `recovery` among shards. A request id's key ends in its device's partition. Every shard refuses every revoked
     /// token, but only the first keeps them on disk.
-    static func divide(
-        _ recovery: Recovery, among shards: Int, budget: Budget, compressionBytes: Int?
-    ) -> [ShardRecovery] {
+    static func divide(_ recovery: Recovery, among shards: Int, _ environment: ShardEnvironment) -> [ShardRecovery] {
         var parts = (0..<shards).map { _ in
             ShardRecovery(highest: recovery.highest, firstSegment: recovery.firstSegment)
         }
@@ -53,7 +51,16 @@ struct ShardRecovery: Sendable {
             parts[partition.owner(among: shards)].requests.append(request)
         }
         for shard in parts.indices { parts[shard].registered = recovery.registered }
-        for found in recovery.broadcasts { divide(found, among: &parts, budget, compressionBytes: compressionBytes) }
+        var compressor = PayloadCompressor()
+        for found in recovery.broadcasts {
+            let payload = found.broadcast.payload
+            environment.broadcastBudget.change(by: payload.count)
+            let content = BroadcastContent(
+                found.broadcast,
+                compressed: compressor.compressed(payload, environment.configuration.compressionBytes),
+                budget: environment.broadcastBudget)
+            divide(found, content, among: &parts)
+        }
         for shard in parts.indices {
             parts[shard].revokedTokens = recovery.revokedTokens.map {
                 ($0.digest, $0.expiresAt, shard == 0 ? $0.segment : 0)
@@ -79,11 +86,9 @@ struct ShardRecovery: Sendable {
 
     /// A shard that has not placed it in all of its partitions does so at once, its end or not: it was accepted.
     private static func divide(
-        _ found: RecoveredBroadcast, among parts: inout [ShardRecovery], _ budget: Budget, compressionBytes: Int?
+        _ found: RecoveredBroadcast, _ content: BroadcastContent, among parts: inout [ShardRecovery]
     ) {
         let shards = parts.count
-        budget.change(by: found.broadcast.payload.count)
-        let content = BroadcastContent(found.broadcast, budget: budget, compressionBytes: compressionBytes)
         var missing = 0
         for shard in parts.indices {
             let partitions = Array(stride(from: shard, to: Limits.partitions, by: shards))

@@ -25,6 +25,8 @@ struct DeviceWorld: Hashable {
     /// Taken under `CapPolicy.refuse` and on their way to the disk.
     private(set) var taken: [KeptMessage] = []
     private(set) var takenCount = 0
+    /// How many messages got a `seq` so far.
+    var drawn: Int { max(model.messages.count, takenCount + model.messages.count(where: \.isShared)) }
     private var pending = PendingMessages()
     /// Actions of the last step; not part of what a state is.
     private var trace = Trace()
