@@ -160,6 +160,7 @@ extension Shard {
         guard holds(device, order.cid) else { return giveBackRoom(Int(order.payloadBytes)) }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(order.payloadBytes))
+        segmentDevices.add(device, segment: location.segment)
         // What was for everybody before it comes before it.
         catchUp(device)
         // Only who may be sent to at once, or has an alert that may be, is worth a copy of the content.

@@ -92,6 +92,7 @@ struct Shard: ~Copyable {
     /// Tokens that were found good, revoked ones among them, so that a proof is checked once and not at each request.
     var provenTokens: [String: (app: AppID, expiresAt: Instant)] = [:]
     var retirement: Retirement?
+    var segmentDevices = SegmentDevices()
     /// Segments up to this one are in the tables.
     var retiredSegment: UInt32
 
@@ -381,43 +382,4 @@ enum PollToken {
     static let deviceListener = UInt64.max - 1
     static let httpListener = UInt64.max - 2
     static let linkListener = UInt64.max - 3
-}
-
-/// What all shards share, none of it mutable here.
-struct ShardEnvironment: Sendable {
-    let configuration: GatewayConfiguration
-    let clock: @Sendable () -> Instant
-    /// What other machines' clocks are compared with.
-    let wallClock: @Sendable () -> Instant
-    let epoch: Epoch
-    let store: any MessageStore
-    let wake: any WakeChannel
-    /// nil when it is switched off.
-    let timeline: (any Timeline)?
-    let composer: StubComposer
-    let mailboxes: [Mailbox<ShardMessage>]
-    /// nil where connections are handed in.
-    let listeners: (device: Int32, http: Int32, link: Int32?)?
-    /// Makes all random numbers come again; nil outside simulation.
-    let seed: UInt64?
-    /// Of the whole gateway.
-    let connectionLimit: Int
-    let census: ConnectionCensus
-    let memoryBudget: Budget
-    let storeBudget: Budget
-    let broadcastBudget: Budget
-    let quietShards = QuietShards()
-
-    var shards: Int { mailboxes.count }
-
-    /// Request ids may have a part of the memory only: they stay for a day, and must not keep pushes out for so long.
-    var requestBytes: Int { min(configuration.requestBytes, memoryBudget.cap.value / 4) }
-
-    var httpLimits: HTTPLimits {
-        var limits = HTTPLimits()
-        limits.bodyBytes = configuration.api.bodyBytes
-        return limits
-    }
-
-    func owner(of cid: CID) -> Int { Partition(of: cid).owner(among: shards) }
 }
