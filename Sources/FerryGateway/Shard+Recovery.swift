@@ -63,6 +63,7 @@ extension Shard {
         for found in recovery.devices {
             let device = devices.insert(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }
+            devices[device].machine.willRestore(found.kept.count)
             var listed: UInt32 = 0
             for message in found.kept {
                 if message.location.segment != listed {
