@@ -31,6 +31,9 @@ package struct MessageLog: Hashable, Sendable {
         weigh(message, 1)
     }
 
+    /// Room for exactly so many, where they are known beforehand.
+    package mutating func reserve(_ count: Int) { storage.reserveCapacity(count) }
+
     package mutating func removeFirst() -> KeptMessage? {
         guard !isEmpty else { return nil }
         let message = storage[head]
