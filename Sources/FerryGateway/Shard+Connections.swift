@@ -144,7 +144,7 @@ extension Shard {
 
     /// Splits what came into frames. Bytes of an unfinished frame are kept; nothing else is.
     private mutating func readFrames(_ slot: Int, _ bytes: UnsafeRawBufferPointer) {
-        if connections[slot].kind == .device { tell(session: slot, .bytesReceived) }
+        if connections[slot].kind == .device { noteHeard(slot) }
         if connections[slot].kind == .link { tell(link: slot, .bytesReceived) }
         let hadInput = !connections[slot].input.isEmpty
         // Both ways in are bounded by the largest frame; what does not fit is no frame.
@@ -227,7 +227,7 @@ extension Shard {
         if !connections[slot].output.isEmpty {
             let wanted = connections[slot].transport.wantsWrite
             switch connections[slot].transport.send(connections[slot].output.bytes) {
-            case .moved(let count): connections[slot].output.consume(count)
+            case .moved(let count): connections[slot].output.consume(count, into: &reuse.blocks)
             case .wouldBlock: break
             case .ended, .failed:
                 lose(slot)

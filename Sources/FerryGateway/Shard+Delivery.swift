@@ -42,20 +42,48 @@ extension Shard {
         }
     }
 
+    /// The common case in one step: the device is there, nothing stands before the message, and its content goes from the record
+    /// straight to the connection. False: nothing was done.
+    mutating func deliverAtOnce(
+        _ message: KeptMessage, _ pending: PendingAccept, _ records: [UInt8], _ device: Int
+    ) -> Bool {
+        guard !devices[device].isReading, let slot = devices[device].connection, !connections[slot].isClosing,
+            let session = devices[device].machine.presence.session,
+            connections[slot].output.isEmpty || connections[slot].output.count <= streamMark
+        else { return false }
+        // The payload is the last part of its record.
+        let end = Int(pending.offset) + Int(pending.length)
+        let start = end - Int(message.payloadBytes)
+        guard start >= Int(pending.offset), end <= records.count,
+            let sent = devices[device].machine.keepSent(
+                message, now: now, policy: environment.configuration.delivery, spare: &reuse.work)
+        else { return false }
+        records.withUnsafeBytes { bytes in
+            send(
+                sent, pending.messageID, pending.taskID, UnsafeRawBufferPointer(rebasing: bytes[start..<end]), slot)
+        }
+        note(.sent(sent.seq, session, isOffLine: sent.wasOffline), device)
+        noteSent(slot)
+        return true
+    }
+
     private mutating func didSend(_ seq: Seq, _ device: Int, _ slot: Int) {
         tell(device: device, .sent(seq))
-        tell(session: slot, .entrySent)
+        noteSent(slot)
     }
 
     private mutating func send(_ content: AcceptedMessage, _ message: KeptMessage, _ slot: Int) {
+        content.payload.withUnsafeBytes { send(message, content.messageID, content.taskID, $0, slot) }
+    }
+
+    private mutating func send(
+        _ message: KeptMessage, _ messageID: MessageID, _ taskID: TaskID, _ payload: UnsafeRawBufferPointer, _ slot: Int
+    ) {
         let flags: PushFrame.Flags = message.wasOffline ? .offLine : []
-        let size = PushFrame.encodedSize(seq: content.seq, payloadCount: content.payload.count)
-        let fits = connections[slot].output.append(upTo: size) { buffer in
-            content.payload.withUnsafeBytes { payload in
-                PushFrame.write(
-                    to: buffer, seq: content.seq, flags: flags, messageID: content.messageID, taskID: content.taskID,
-                    payload: payload)
-            }
+        let size = PushFrame.encodedSize(seq: message.seq, payloadCount: payload.count)
+        let fits = connections[slot].output.append(upTo: size, from: &reuse.blocks) { buffer in
+            PushFrame.write(
+                to: buffer, seq: message.seq, flags: flags, messageID: messageID, taskID: taskID, payload: payload)
         }
         if fits { markDirty(slot) } else { closeOverfull(slot) }
     }
@@ -136,4 +164,12 @@ extension Shard {
         else { return nil }
         return atHand[atHandCursor]
     }
+}
+
+/// What is used again and again on the way of messages to their devices, so that none takes memory for itself.
+struct DeliveryMemory: ~Copyable {
+    var blocks = SpareBlocks()
+    var work = SpareWork()
+    /// What one acknowledgement ended; empty between two.
+    var ended: [KeptMessage] = []
 }

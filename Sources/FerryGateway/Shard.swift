@@ -41,6 +41,8 @@ struct Shard: ~Copyable {
     var waitingBytes = 0
     /// What of `environment.storeBudget` this shard holds.
     var storeBytes = 0
+    /// What of that budget is given back at the end of the turn.
+    var returnedBytes = 0
     /// The estimate that `environment.memoryBudget` has of this shard.
     var reportedMemory = 0
     /// The store says that the disk is nearly full.
@@ -101,6 +103,7 @@ struct Shard: ~Copyable {
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
     var deviceActions: [[DeviceAction]] = []
+    var reuse = DeliveryMemory()
     /// Messages of one device whose content is at hand, in order of `seq`: just accepted, or just read.
     var atHand: [AcceptedMessage] = []
     var atHandCursor = 0
@@ -193,6 +196,7 @@ struct Shard: ~Copyable {
         answerLinks()
         flushDirty()
         handOverFacts()
+        returnRoom()
         reportMemory()
         postMail()
     }

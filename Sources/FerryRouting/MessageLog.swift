@@ -35,6 +35,19 @@ package struct MessageLog: Hashable, Sendable {
         return message
     }
 
+    /// In order.
+    func appendAll(to messages: inout [KeptMessage]) { messages.append(contentsOf: storage[head...]) }
+
+    /// Keeps its memory, unless that is much.
+    mutating func removeAll() {
+        if storage.capacity <= Self.keptCapacity { storage.removeAll(keepingCapacity: true) } else { storage = [] }
+        head = 0
+        bytes = 0
+    }
+
+    /// What a log that was emptied may hold for the next messages.
+    private static let keptCapacity = 16
+
     /// Costs what stands on the shorter side of `index`.
     package mutating func remove(at index: Int) -> KeptMessage {
         let message = storage[head + index]

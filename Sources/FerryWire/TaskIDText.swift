@@ -1,35 +1,5 @@
 internal import FerryCore
 
-/// `ByteWriter` for memory that is already there. Who makes one has measured: running over the end is a bug and traps.
-struct RawWriter {
-    private let buffer: UnsafeMutableRawBufferPointer
-    /// Where the next byte goes; what was written is before it.
-    private(set) var offset = 0
-
-    init(_ buffer: UnsafeMutableRawBufferPointer) { self.buffer = buffer }
-
-    mutating func byte(_ value: UInt8) {
-        precondition(offset < buffer.count)
-        buffer[offset] = value
-        offset += 1
-    }
-
-    mutating func uint64(_ value: UInt64) {
-        precondition(offset + 8 <= buffer.count)
-        buffer.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt64.self)
-        offset += 8
-    }
-
-    mutating func varint(_ value: UInt64) {
-        var rest = value
-        while rest >= 0x80 {
-            byte(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        byte(UInt8(rest))
-    }
-}
-
 /// A task's id as text, written without making a `String`.
 enum TaskIDText {
     /// `RASS_MMdd_` and 32 digits.
