@@ -29,6 +29,8 @@ package struct ByteWriter {
         bytes.append(UInt8(rest))
     }
 
+    package mutating func raw(_ value: UnsafeRawBufferPointer) { bytes.append(contentsOf: value) }
+
     package mutating func raw(_ value: some Swift.Sequence<UInt8>) {
         // From its storage where it lends it: walking a sequence of any type is slow across modules.
         if value.withContiguousStorageIfAvailable({ bytes.append(contentsOf: $0) }) == nil {

@@ -68,7 +68,7 @@ extension Shard {
     }
 
     private mutating func didSend(_ seq: Seq, _ device: Int, _ slot: Int) {
-        tell(device: device, .sent(seq))
+        devices[device].machine.didSend(seq)
         noteSent(slot)
     }
 
@@ -79,7 +79,8 @@ extension Shard {
     private mutating func send(
         _ message: KeptMessage, _ messageID: MessageID, _ taskID: TaskID, _ payload: UnsafeRawBufferPointer, _ slot: Int
     ) {
-        let flags: PushFrame.Flags = message.wasOffline ? .offLine : []
+        // Not `[]`: a set made of a literal is made element by element.
+        let flags = message.wasOffline ? PushFrame.Flags.offLine : PushFrame.Flags(rawValue: 0)
         let size = PushFrame.encodedSize(seq: message.seq, payloadCount: payload.count)
         let fits = connections[slot].output.append(upTo: size, from: &reuse.blocks) { buffer in
             PushFrame.write(
@@ -99,7 +100,14 @@ extension Shard {
         lastTicket &+= 1
         reads[lastTicket] = .stream(cid, session, wanted.map(\.seq))
         let references = wanted.map { MessageReference(cid: cid, seq: $0.seq, location: $0.location) }
-        environment.store.submit([.read(ticket: lastTicket, references)], from: index)
+        reuse.reads.append(.read(ticket: lastTicket, references))
+    }
+
+    /// At the end of the turn, all in one.
+    mutating func submitReads() {
+        guard !reuse.reads.isEmpty else { return }
+        environment.store.submit(reuse.reads, from: index)
+        reuse.reads.removeAll()
     }
 
     mutating func messagesRead(_ ticket: UInt64, _ messages: [AcceptedMessage?]) {
@@ -172,4 +180,6 @@ struct DeliveryMemory: ~Copyable {
     var work = SpareWork()
     /// What one acknowledgement ended; empty between two.
     var ended: [KeptMessage] = []
+    /// Of this turn.
+    var reads: [StoreRequest] = []
 }

@@ -13,8 +13,6 @@ extension Shard {
     mutating func receiveSessionFrame(_ slot: Int, type: UInt8, body: UnsafeRawBufferPointer) {
         let frame: DeviceFrame
         do throws(WireError) {
-            // By far the most frequent one.
-            if type == FrameType.ack.rawValue { return acknowledge(slot, try AckFrame(body: body).seq) }
             frame = try DeviceFrame.decode(type: type, body: body)
         } catch {
             endSession(slot, with: error.code)
@@ -184,7 +182,7 @@ extension Shard {
         tell(device: device, .detached(session, end))
     }
 
-    private mutating func acknowledge(_ slot: Int, _ seq: Seq) {
+    mutating func acknowledge(_ slot: Int, _ seq: Seq) {
         let device = Int(connections[slot].device)
         guard device >= 0 else { return }
         if devices[device].machine.acknowledgeAll(seq, ended: &reuse.ended, spare: &reuse.work) {

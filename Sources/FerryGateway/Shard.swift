@@ -12,7 +12,7 @@ internal import FerryWire
 /// is shared; other threads talk to it through its mailbox. It is the driver of the pure machines: it reads, tells them what
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
-/// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Output`, `+Handshake`, `+Session`
+/// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
 /// (devices' frames), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for
 /// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
@@ -195,6 +195,7 @@ struct Shard: ~Copyable {
         sendReceipts()
         answerLinks()
         flushDirty()
+        submitReads()
         handOverFacts()
         returnRoom()
         reportMemory()

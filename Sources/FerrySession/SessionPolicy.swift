@@ -12,7 +12,9 @@ package struct SessionPolicy: Hashable, Sendable {
     /// With messages in flight, how long the device may be silent.
     package var ackDeadline = Duration.seconds(10) { didSet { ackDeadlineMilliseconds = ackDeadline.inMilliseconds } }
     /// With messages in flight, how long it may acknowledge nothing.
-    package var progressDeadline = Duration.seconds(60) { didSet { progressDeadlineMilliseconds = progressDeadline.inMilliseconds } }
+    package var progressDeadline = Duration.seconds(60) {
+        didSet { progressDeadlineMilliseconds = progressDeadline.inMilliseconds }
+    }
     /// How long unsent bytes may stay above the high-water mark.
     package var slowDeadline = Duration.seconds(30)
     /// Unsent bytes of a connection above which its log is not read on.

@@ -41,7 +41,7 @@ package struct FactWriter {
         // The ack says it for all messages that it covers.
         if case .ended(_, .acknowledged) = fact { return false }
         if count == 0 { writer.uint64(UInt64(bitPattern: at.milliseconds)) }
-        let isSame = lastDevice == device
+        let isSame = lastDevice.map { $0 == device } ?? false
         lastDevice = device
         withUnsafeTemporaryAllocation(byteCount: Self.entryBytes, alignment: 8) { room in
             var entry = RawWriter(room)

@@ -16,17 +16,7 @@ enum TaskIDText {
         writer.byte(48 + UInt8(task.monthDay / 10 % 10))
         writer.byte(48 + UInt8(task.monthDay % 10))
         writer.byte(0x5f)
-        hex(task.value.high, to: &writer)
-        hex(task.value.low, to: &writer)
-    }
-
-    private static func hex(_ value: UInt64, to writer: inout RawWriter) {
-        var shift: UInt64 = 60
-        while true {
-            let nibble = UInt8(value >> shift & 15)
-            writer.byte(nibble < 10 ? 48 + nibble : 87 + nibble)
-            if shift == 0 { return }
-            shift -= 4
-        }
+        writer.hexadecimal(task.value.high)
+        writer.hexadecimal(task.value.low)
     }
 }
