@@ -45,20 +45,12 @@ package struct RawWriter {
     }
 
     /// 16 digits, lower case, most significant first.
-    @inlinable package mutating func hexadecimal(_ value: UInt64) {
-        uint64(Self.eightDigits(UInt32(truncatingIfNeeded: value >> 32)))
-        uint64(Self.eightDigits(UInt32(truncatingIfNeeded: value)))
-    }
-
-    /// The digits of `value`, the first in the highest byte, all at once: each of the eight nibbles gets a byte of its own, and
-    /// those above 9 the distance from "9" to "a".
-    @inlinable static func eightDigits(_ value: UInt32) -> UInt64 {
-        var spread = UInt64(value)
-        spread = (spread | spread << 16) & 0x0000_ffff_0000_ffff
-        spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff
-        spread = (spread | spread << 4) & 0x0f0f_0f0f_0f0f_0f0f
-        let isLetter = (spread &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
-        return spread &+ 0x3030_3030_3030_3030 &+ isLetter &* 39
+    package mutating func hexadecimal(_ value: UInt64) {
+        precondition(offset + 16 <= buffer.count)
+        let (high, low) = (UInt32(truncatingIfNeeded: value >> 32), UInt32(truncatingIfNeeded: value))
+        buffer.storeBytes(of: Hexadecimal.digits(high), toByteOffset: offset, as: UInt64.self)
+        buffer.storeBytes(of: Hexadecimal.digits(low), toByteOffset: offset + 8, as: UInt64.self)
+        offset += 16
     }
 
     /// A varint length, then the bytes.

@@ -10,37 +10,58 @@ internal import FerryWire
 
 /// API calls: from a request to its owner and back.
 extension Shard {
-    mutating func route(_ request: HTTPRequest, _ origin: APIOrigin) {
+    mutating func route(_ request: HTTPRequest, _ origin: APIOrigin, _ backend: BackendConnection?) {
+        if let known = backend?.knownCall, known.head == backend?.decoder.headNumber, known.expiresAt > now,
+            revokedTokens.isEmpty
+        {
+            return perform(parser.parse(known.route, request), known.app, origin)
+        }
         switch APIRouter.match(request) {
         case .failure(let error): fill(origin, .failure(error))
         case .success(let route):
-            switch call(route, request) {
+            switch app(of: route, request, backend) {
             case .failure(let error): fill(origin, .failure(error))
-            case .success((let app, let call)): perform(call, app, origin)
+            case .success(let app): perform(parser.parse(route, request), app, origin)
             }
+        }
+    }
+
+    private mutating func perform(_ call: Result<APIRequest, APIError>, _ app: App?, _ origin: APIOrigin) {
+        switch call {
+        case .failure(let error): fill(origin, .failure(error))
+        case .success(let call): perform(call, app, origin)
         }
     }
 
     /// The app and the token first, then the body: who may not ask learns nothing about what was asked.
-    private mutating func call(
-        _ route: APIRoute, _ request: HTTPRequest
-    ) -> Result<(App?, APIRequest), APIError> {
+    private mutating func app(
+        of route: APIRoute, _ request: HTTPRequest, _ backend: BackendConnection?
+    ) -> Result<App?, APIError> {
         var app: App?
         if let text = route.appID {
             app = AppID(text).flatMap { environment.configuration.apps[$0] }
-            guard let app else {
+            guard let known = app else {
                 return .failure(.badParameter("appId is invalid: this gateway has no app \(Excerpt.quoted(text))"))
             }
-            if route.requiresToken, !isLive(token: request.fields.first("token"), app) {
-                return .failure(.tokenInvalid)
+            if route.requiresToken {
+                guard let expiresAt = expiry(ofLiveToken: request.fields.first("token"), known) else {
+                    return .failure(.tokenInvalid)
+                }
+                if let head = backend?.decoder.headNumber {
+                    backend?.knownCall = BackendConnection.KnownCall(
+                        head: head, route: route, app: known, expiresAt: expiresAt)
+                }
             }
         }
-        return parser.parse(route, request).map { (app, $0) }
+        return .success(app)
     }
 
-    private mutating func isLive(token: String?, _ app: App) -> Bool {
-        guard let token, let expiresAt = expiry(ofToken: token, app), expiresAt > now else { return false }
-        return revokedTokens.isEmpty || revokedTokens[Self.digest(ofToken: token)] == nil
+    /// nil for a token that is not good, or not any more.
+    private mutating func expiry(ofLiveToken token: String?, _ app: App) -> Instant? {
+        guard let token, let expiresAt = expiry(ofToken: token, app), expiresAt > now,
+            revokedTokens.isEmpty || revokedTokens[Self.digest(ofToken: token)] == nil
+        else { return nil }
+        return expiresAt
     }
 
     private static var provenTokenLimit: Int { 1_024 }

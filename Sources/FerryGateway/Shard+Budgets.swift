@@ -45,14 +45,8 @@ extension Shard {
     /// The message is not kept any more, or never will be.
     mutating func giveBackRoom(_ bytes: Int) {
         storeBytes -= bytes
-        returnedBytes += bytes
-    }
-
-    /// At the end of the turn in one: the sum is shared by all shards, and each change of it costs them time.
-    mutating func returnRoom() {
-        guard returnedBytes != 0 else { return }
-        environment.storeBudget.change(by: -returnedBytes)
-        returnedBytes = 0
+        // To the shared sum at the end of the turn.
+        reuse.returnedBytes += bytes
     }
 
     /// The message was kept before this process began.

@@ -103,11 +103,17 @@ extension Shard {
         reuse.reads.append(.read(ticket: lastTicket, references))
     }
 
-    /// At the end of the turn, all in one.
-    mutating func submitReads() {
-        guard !reuse.reads.isEmpty else { return }
-        environment.store.submit(reuse.reads, from: index)
-        reuse.reads.removeAll()
+    /// At the end of the turn what is shared with other threads is touched once: the reader is asked for all at once, and the
+    /// store's budget gets back the room of all messages that ended.
+    mutating func endDelivery() {
+        if !reuse.reads.isEmpty {
+            environment.store.submit(reuse.reads, from: index)
+            reuse.reads.removeAll()
+        }
+        if reuse.returnedBytes != 0 {
+            environment.storeBudget.change(by: -reuse.returnedBytes)
+            reuse.returnedBytes = 0
+        }
     }
 
     mutating func messagesRead(_ ticket: UInt64, _ messages: [AcceptedMessage?]) {
@@ -182,4 +188,6 @@ struct DeliveryMemory: ~Copyable {
     var ended: [KeptMessage] = []
     /// Of this turn.
     var reads: [StoreRequest] = []
+    /// Of this turn: room in the store that is free again.
+    var returnedBytes = 0
 }

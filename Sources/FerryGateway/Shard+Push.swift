@@ -241,12 +241,6 @@ extension Shard {
             receipts[shard] = []
         }
     }
-
-    /// An answer for one push over a connection of this shard.
-    mutating func fill(_ origin: APIOrigin, _ receipt: PushReceipt) {
-        fill(
-            origin, .success(.pushed(task: receipt.taskID, cid: receipt.cid, receipt.wasOnline ? .online : .offline)))
-    }
 }
 
 extension KeptMessage {

@@ -41,8 +41,6 @@ struct Shard: ~Copyable {
     var waitingBytes = 0
     /// What of `environment.storeBudget` this shard holds.
     var storeBytes = 0
-    /// What of that budget is given back at the end of the turn.
-    var returnedBytes = 0
     /// The estimate that `environment.memoryBudget` has of this shard.
     var reportedMemory = 0
     /// The store says that the disk is nearly full.
@@ -99,6 +97,8 @@ struct Shard: ~Copyable {
     /// Links that may have an answer to send, by token.
     var answeringLinks: [UInt64] = []
     var linkActions: [[LinkAction]] = []
+    /// Backends' connections that may have an answer to send, by token.
+    var answeringBackends: [UInt64] = []
     var mail: [[ShardMessage]]
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
@@ -193,11 +193,11 @@ struct Shard: ~Copyable {
         continueRetirement()
         sendBatchOutcomes()
         sendReceipts()
+        answerBackends()
         answerLinks()
         flushDirty()
-        submitReads()
         handOverFacts()
-        returnRoom()
+        endDelivery()
         reportMemory()
         postMail()
     }
@@ -207,6 +207,7 @@ struct Shard: ~Copyable {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
+            || !answeringBackends.isEmpty
     }
 
     private func timeout() -> Int32 {

@@ -32,7 +32,10 @@ final class SpareFile: Sendable {
         path = "\(folder)/\(Self.name)"
     }
 
-    deinit { thread.withLock { $0?.join() } }
+    deinit { finish() }
+
+    /// Returns when nothing is under way.
+    func finish() { thread.withLock { $0?.join() } }
 
     /// Begins to make one of `bytes`, unless there is one or the disk has no room to spare.
     func prepare(_ bytes: Int) {

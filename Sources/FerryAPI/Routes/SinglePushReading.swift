@@ -14,8 +14,8 @@ extension SinglePush {
 
     private static func readRequestID(_ fields: FieldReader) throws(APIError) -> String {
         guard let requestID = try fields.nonEmptyString("request_id") else { throw .empty("request_id") }
-        // Bytes first, so that a long one is not counted through.
-        guard requestID.utf8.count <= 128, (10...32).contains(requestID.unicodeScalars.count) else {
+        // Bytes first, so that a long one is not counted through. Every character has one byte that continues no other.
+        guard requestID.utf8.count <= 128, (10...32).contains(requestID.utf8.count { $0 & 0xc0 != 0x80 }) else {
             throw .invalid("request_id", "\(Excerpt.quoted(requestID)), must have 10 to 32 characters")
         }
         return requestID
