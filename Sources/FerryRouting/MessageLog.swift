@@ -38,11 +38,14 @@ package struct MessageLog: Hashable, Sendable {
     /// In order.
     func appendAll(to messages: inout [KeptMessage]) { messages.append(contentsOf: storage[head...]) }
 
-    /// Keeps its memory, unless that is much.
+    /// As a new one, with its memory unless that is much.
     mutating func removeAll() {
-        if storage.capacity <= Self.keptCapacity { storage.removeAll(keepingCapacity: true) } else { storage = [] }
-        head = 0
-        bytes = 0
+        var emptied = MessageLog()
+        if storage.capacity <= Self.keptCapacity {
+            swap(&emptied.storage, &storage)
+            emptied.storage.removeAll(keepingCapacity: true)
+        }
+        self = emptied
     }
 
     /// What a log that was emptied may hold for the next messages.
