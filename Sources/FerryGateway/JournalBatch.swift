@@ -67,6 +67,10 @@ enum CommitEffect {
     case dropRecorded(CID, Record, segment: UInt32)
     case stubsDueRecorded(CID, Record)
     case apiTokenRevoked(digest: [UInt8], expiresAt: Instant, APIOrigin)
+    case broadcastAccepted(BroadcastContent)
+    case broadcastPlaced(PendingPlaces)
+    /// By the app's number in the device table.
+    case broadcastExpired(Int, ordinal: UInt32)
 }
 
 /// A message whose record is on its way to the disk: what its acceptance needs of it. The content is in the record.

@@ -87,11 +87,13 @@ extension Shard {
             fill(origin, .success(isDraining ? .notReady("the gateway is stopping") : .ready))
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
-        case .pushSingle where isDraining, .pushBatch where isDraining, .userStatus where isDraining,
+        case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
+            .userStatus where isDraining,
             .timeline where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .pushBatch(let batch): if let app { order(batch, app, origin) }
+        case .pushAll(let push): if let app { order(push, app, origin) }
         case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
             fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
@@ -179,6 +181,7 @@ extension Shard {
     mutating func take(_ order: APIOrder) {
         switch order {
         case .pushes(let pushes): take(pushes)
+        case .broadcast(let order): take(order)
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
         case .timeline(let order): take(order)
         }
@@ -190,6 +193,7 @@ extension Shard {
             for (origin, receipt) in receipts { fill(origin, receipt) }
         case .refused(let origin, let error): fill(origin, .failure(error))
         case .batch(let outcomes): collect(outcomes)
+        case .broadcast(let origin, let result): fill(origin, result.map { .pushedAll(task: $0) })
         case .status(let origin, let statuses, let isComplete):
             collect(statuses, isComplete: isComplete, for: origin)
         case .timeline(let origin, let result): fill(origin, result.map { .timeline($0) })

@@ -61,7 +61,7 @@ extension Shard {
         if shortage == .memory { environment.memoryBudget.noteRefusal() }
         switch shortage {
         case .sync: return .busy(retryAfterSeconds: 1)
-        case .memory, .store, .disk, .device: return .busy(retryAfterSeconds: 5)
+        case .memory, .store, .disk, .device, .broadcasts: return .busy(retryAfterSeconds: 5)
         }
     }
 
@@ -83,7 +83,8 @@ extension Shard {
     /// What of the process's memory grows with load and is this shard's, in bytes. The factors are measured: what the
     /// allocator and growing arrays add is in them.
     var memoryEstimate: Int {
-        tally.kept * MemoryCost.keptMessage + devices.count * MemoryCost.device
+        (tally.kept - broadcasts.unreached) * MemoryCost.keptMessage + broadcasts.bytes + devices.count
+            * MemoryCost.device
             + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
             + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
             + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes

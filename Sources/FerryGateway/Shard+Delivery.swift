@@ -30,6 +30,11 @@ extension Shard {
                 write(slot, .gap(GapFrame(gap)))
                 note(.gapSent(gap), device)
                 didSend(gap.upTo, device, slot)
+            case .message(let message) where message.isShared:
+                guard let frame = sharedFrame(of: message, device) else { return }
+                send(frame, message, slot)
+                note(.sent(message.seq, session, isOffLine: message.wasOffline), device)
+                didSend(message.seq, device, slot)
             case .message(let message):
                 guard let content = contentAtHand(of: message, device) else {
                     readAhead(device)
@@ -49,7 +54,8 @@ extension Shard {
     ) -> Bool {
         guard !devices[device].isReading, let slot = devices[device].connection, !connections[slot].isClosing,
             let session = devices[device].machine.presence.session,
-            connections[slot].output.isEmpty || connections[slot].output.count <= streamMark
+            connections[slot].output.isEmpty || connections[slot].output.count <= streamMark,
+            !connections[slot].takesCompressed || !isWorthCompressing(Int(message.payloadBytes))
         else { return false }
         // The payload is the last part of its record.
         let end = Int(pending.offset) + Int(pending.length)
@@ -73,6 +79,7 @@ extension Shard {
     }
 
     private mutating func send(_ content: AcceptedMessage, _ message: KeptMessage, _ slot: Int) {
+        if connections[slot].takesCompressed, sendCompressed(content, isOffLine: message.wasOffline, slot) { return }
         content.payload.withUnsafeBytes { send(message, content.messageID, content.taskID, $0, slot) }
     }
 
@@ -85,6 +92,15 @@ extension Shard {
         let fits = connections[slot].output.append(upTo: size, from: &reuse.blocks) { buffer in
             PushFrame.write(
                 to: buffer, seq: message.seq, flags: flags, messageID: messageID, taskID: taskID, payload: payload)
+        }
+        if fits { markDirty(slot) } else { closeOverfull(slot) }
+    }
+
+    private mutating func send(_ frame: SharedPush, _ message: KeptMessage, _ slot: Int) {
+        let flags = message.wasOffline ? PushFrame.Flags.offLine : PushFrame.Flags(rawValue: 0)
+        let size = frame.encodedSize(seq: message.seq)
+        let fits = connections[slot].output.append(upTo: size, from: &reuse.blocks) { buffer in
+            frame.write(to: buffer, seq: message.seq, flags: flags)
         }
         if fits { markDirty(slot) } else { closeOverfull(slot) }
     }

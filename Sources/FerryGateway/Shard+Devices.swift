@@ -57,6 +57,7 @@ extension Shard {
     }
 
     mutating func end(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
+        if message.isShared { return endShared(message, reason, device) }
         note(.ended(message.seq, reason), device)
         let state = reason.state
         giveBackRoom(Int(message.payloadBytes))
@@ -95,6 +96,7 @@ extension Shard {
             return
         }
         if entry.isResting {
+            guard letGoOfBroadcasts(device) else { return }
             wheel.cancel(timer(of: device))
             devices.remove(device)
         } else {
@@ -135,7 +137,11 @@ extension Shard {
             return
         }
         loading[cid] = [waiter]
-        let registration = DeviceRegistration(app: app, cid: cid, generation: 1, at: now)
+        // Broadcasts up to here were not for it.
+        let partition = Partition(of: cid).index
+        let behind = sequences[partition]
+        if behind > .zero { journal.partitions.insert(partition) }
+        let registration = DeviceRegistration(app: app, cid: cid, generation: 1, at: now, acknowledged: behind)
         append(.deviceRegistered(registration), .deviceRegistered(registration))
     }
 

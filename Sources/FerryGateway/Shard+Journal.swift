@@ -41,6 +41,7 @@ extension Shard {
             for (record, effect) in again {
                 if isHeld(effect) { deferred.append((record, effect)) } else { append(record, effect) }
             }
+            placeAgain()
             readAgain()
         }
         if !journal.isEmpty {
@@ -158,6 +159,9 @@ extension Shard {
             if let device = devices.index(of: cid) { tell(device: device, .dueSynced) }
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             tokenRevoked(digest, expiresAt, origin, segment: segment)
+        case .broadcastAccepted(let content): broadcastAccepted(content, segment: segment)
+        case .broadcastPlaced(let pending): broadcastPlaced(pending, segment: segment)
+        case .broadcastExpired(let number, let ordinal): broadcastExpired(number, ordinal: ordinal)
         }
     }
 
@@ -173,6 +177,10 @@ extension Shard {
             deferred.append((record, effect))
             deferredUntil = min(deferredUntil, now + .seconds(1))
         case .apiTokenRevoked(_, _, let origin): fill(origin, .failure(.busy(retryAfterSeconds: 5)))
+        case .broadcastAccepted(let content): broadcastRefused(content)
+        case .broadcastPlaced(let pending): placesRefused(pending)
+        case .broadcastExpired(let number, let ordinal):
+            broadcasts.endAgain(number, ordinal: ordinal, at: now + .seconds(1))
         }
     }
 
@@ -202,6 +210,7 @@ extension Shard {
         let cid = registration.cid
         let device =
             devices.index(of: cid) ?? devices.insert(DeviceRecord(registration: registration))
+        broadcasts.register(broadcastLine(of: registration.app), Partition(of: cid))
         markChanged(device, segment: segment)
         let waiters = loading.removeValue(forKey: cid) ?? []
         serve(waiters, cid, device)

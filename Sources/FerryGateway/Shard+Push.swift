@@ -93,7 +93,7 @@ extension Shard {
 
     /// The device is known, or known not to exist: the message gets its place in the device's stream and goes to the journal.
     mutating func accept(_ order: PushOrder, _ content: PushContent, device: Int?) {
-        guard let device, devices.appNumber(of: device) == order.app else {
+        guard let device, devices.appNumber(of: device) == Int(order.app) else {
             return giveUp(order, .targetInvalid(order.cid.description))
         }
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
@@ -140,7 +140,7 @@ extension Shard {
             alert: content.alert, payload: content.payload)
     }
 
-    private mutating func randomIdentifier() -> Identifier128 {
+    mutating func randomIdentifier() -> Identifier128 {
         Identifier128(high: random.next(), low: random.next())
     }
 
@@ -160,6 +160,7 @@ extension Shard {
         guard holds(device, order.cid) else { return giveBackRoom(Int(order.payloadBytes)) }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(order.payloadBytes))
+        catchUp(device)
         // The device may have gone and come back while the record was on its way to the disk.
         let wasAway = !pending.wasOnline || devices[device].absences != pending.absences
         let message = KeptMessage(pending, location: location, wasOffline: wasAway)

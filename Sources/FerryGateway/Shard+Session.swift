@@ -144,6 +144,7 @@ extension Shard {
             counters.sessions += 1
             return
         }
+        catchUp(device)
         let honoured = honoured(lastSeq, epoch: environment.epoch, cid: devices[device].cid)
         let kept = keptSummary(device, after: honoured)
         let session = makeSessionID()

@@ -13,7 +13,8 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Devices` (a device's decisions), `+Delivery`
+/// (the stream to a device), `+Journal` (what waits for
 /// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
@@ -21,8 +22,11 @@ struct Shard: ~Copyable {
     let environment: ShardEnvironment
     let mailbox: Mailbox<ShardMessage>
     let poller: Poller
+    /// Where connections are lines in memory; nil where all are sockets.
+    let network: MemoryNetwork?
     var connections: ConnectionSlab
     var devices: DeviceTable
+    var broadcasts: BroadcastTable
     var wheel: TimerWheel
     var now: Instant
 
@@ -73,6 +77,13 @@ struct Shard: ~Copyable {
     var orders: [PushOrders]
     /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
     var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
+    // Of broadcasts, by the owner of their app: calls whose record is on its way, by request; broadcasts that some shard has
+    // not given its places to, by task; and those that the tables do not have.
+    var openBroadcasts: [Identifier128: [APIOrigin]] = [:]
+    var placing: [Identifier128: PlacingBroadcast] = [:]
+    var ownBroadcasts: [OwnBroadcast] = []
+    /// Broadcasts whose places the store refused.
+    var unplaced: [WantedPlaces] = []
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     var expiredTokensForgottenAt = Instant.distantPast
     /// Revocations whose answer waits, and how many shards do not know of them yet.
@@ -99,6 +110,7 @@ struct Shard: ~Copyable {
     var linkActions: [[LinkAction]] = []
     /// Backends' connections that may have an answer to send, by token.
     var answeringBackends: [UInt64] = []
+    var lineEvents: [MemoryNetwork.Event] = []
     var mail: [[ShardMessage]]
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
@@ -111,6 +123,7 @@ struct Shard: ~Copyable {
     var nextBackendShard: Int
     let readBuffer: UnsafeMutableRawBufferPointer
     let parser: APIRequestParser
+    var compressor = PayloadCompressor()
 
     var counters = ShardSnapshot()
     /// Messages, counted from facts alone.
@@ -125,9 +138,10 @@ struct Shard: ~Copyable {
     private static let readBufferBytes = 65_536
     private static let earlyBatchBytes = 65_536
 
-    init(index: Int, environment: ShardEnvironment, mailbox: Mailbox<ShardMessage>, recovery: ShardRecovery)
-        throws(SystemError)
-    {
+    init(
+        index: Int, environment: ShardEnvironment, mailbox: Mailbox<ShardMessage>, recovery: ShardRecovery,
+        network: MemoryNetwork? = nil
+    ) throws(SystemError) {
         let poller = try Poller()
         try poller.add(mailbox.descriptor, .readable, token: PollToken.mailbox)
         if let listeners = environment.listeners {
@@ -139,6 +153,7 @@ struct Shard: ~Copyable {
         nextBackendShard = index
         self.environment = environment
         self.mailbox = mailbox
+        self.network = network
         now = environment.clock()
         wheel = TimerWheel(now: now)
         connections = ConnectionSlab(capacity: environment.connectionLimit)
@@ -146,6 +161,7 @@ struct Shard: ~Copyable {
         devices = DeviceTable(
             seed: Identifier128(high: random.next(), low: random.next()),
             apps: environment.configuration.apps.all.map(\.id))
+        broadcasts = BroadcastTable(shard: index, shards: environment.configuration.shards)
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
@@ -177,20 +193,21 @@ struct Shard: ~Copyable {
 
     /// One turn of the loop. Waits for the first event, up to `wait` milliseconds (-1: for ever).
     mutating func tick(wait: Int32) {
-        let count = poller.wait(milliseconds: wait)
+        let count = poller.wait(milliseconds: network?.mayHaveEvents(for: index) == true ? 0 : wait)
         now = environment.clock()
         for position in 0..<count {
             let event = poller.event(position)
             handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
-            takeOwnOrders()
-            // The disk works on the first part of a long tick while the rest is read.
-            if journal.writer.bytes.count >= Self.earlyBatchBytes { submitJournal() }
+            submitEarly()
         }
+        if let network { takeLineEvents(network) }
         takeOwnOrders()
         advanceTimers()
+        endBroadcastsInTime()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
+        continuePasses()
         sendBatchOutcomes()
         sendReceipts()
         answerBackends()
@@ -202,24 +219,30 @@ struct Shard: ~Copyable {
         postMail()
     }
 
+    /// What one event brought is taken at once, and the disk works on the first part of a long tick while the rest is read.
+    mutating func submitEarly() {
+        takeOwnOrders()
+        if journal.writer.bytes.count >= Self.earlyBatchBytes { submitJournal() }
+    }
+
     /// What the end of a tick left over; no event would wake the loop for it.
     var hasMoreToDo: Bool {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
-            || !answeringBackends.isEmpty
+            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
-        next = min(next, deferredUntil)
+        next = min(next, deferredUntil, broadcasts.nextEnd)
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
         let wait = (next - environment.clock()).inMilliseconds
         return Int32(clamping: max(0, wait))
     }
 
-    private mutating func handle(_ token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
+    mutating func handle(_ token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
         switch token {
         case PollToken.mailbox: drainMailbox()
         case PollToken.deviceListener:
@@ -257,6 +280,8 @@ struct Shard: ~Copyable {
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             post(.reply(.revoked(origin)), to: origin.shard)
+        case .place(let content): place(WantedPlaces(content: content, lacking: nil))
+        case .placesKnown(let task): placesKnown(task)
         case .tokenClaimed(let claim): take(claim)
         case .tokenGivenUp(let claim): giveUp(claim)
         case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)
@@ -359,42 +384,4 @@ enum PollToken {
     static let deviceListener = UInt64.max - 1
     static let httpListener = UInt64.max - 2
     static let linkListener = UInt64.max - 3
-}
-
-/// What all shards share, none of it mutable here.
-struct ShardEnvironment: Sendable {
-    let configuration: GatewayConfiguration
-    let clock: @Sendable () -> Instant
-    /// What other machines' clocks are compared with.
-    let wallClock: @Sendable () -> Instant
-    let epoch: Epoch
-    let store: any MessageStore
-    let wake: any WakeChannel
-    /// nil when it is switched off.
-    let timeline: (any Timeline)?
-    let composer: StubComposer
-    let mailboxes: [Mailbox<ShardMessage>]
-    /// nil where connections are handed in.
-    let listeners: (device: Int32, http: Int32, link: Int32?)?
-    /// Makes all random numbers come again; nil outside simulation.
-    let seed: UInt64?
-    /// Of the whole gateway.
-    let connectionLimit: Int
-    let census: ConnectionCensus
-    let memoryBudget: Budget
-    let storeBudget: Budget
-    let quietShards = QuietShards()
-
-    var shards: Int { mailboxes.count }
-
-    /// Request ids may have a part of the memory only: they stay for a day, and must not keep pushes out for so long.
-    var requestBytes: Int { min(configuration.requestBytes, memoryBudget.cap.value / 4) }
-
-    var httpLimits: HTTPLimits {
-        var limits = HTTPLimits()
-        limits.bodyBytes = configuration.api.bodyBytes
-        return limits
-    }
-
-    func owner(of cid: CID) -> Int { Partition(of: cid).owner(among: shards) }
 }

@@ -23,6 +23,10 @@ enum ShardMessage: Sendable {
     case stubAnswered(CID, StubPlan, StubAnswer)
     /// Answered by `ShardReply.revoked`.
     case apiTokenRevoked(digest: [UInt8], expiresAt: Instant, APIOrigin)
+    /// A broadcast is on disk: it is to get its places in this shard's partitions.
+    case place(BroadcastContent)
+    /// Tells the owner of the app that its places here are on disk.
+    case placesKnown(Identifier128)
     /// A device's record names this token now: to the shard that keeps the token's place.
     case tokenClaimed(TokenClaim)
     /// A device names it no more.
@@ -65,6 +69,8 @@ struct APIOrigin: Hashable, Sendable, BitwiseCopyable {
 enum APIOrder: Sendable {
     /// All of a turn.
     case pushes(PushOrders)
+    /// To the owner of the app.
+    case broadcast(BroadcastOrder)
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
     case timeline(TimelineOrder)
@@ -100,6 +106,7 @@ enum ShardReply: Sendable {
     case accepted([(origin: APIOrigin, receipt: PushReceipt)])
     case refused(APIOrigin, APIError)
     case batch(BatchOutcomes)
+    case broadcast(APIOrigin, Result<TaskID, APIError>)
     /// Devices that are not registered with the app are left out.
     /// The shard takes the token no more.
     case revoked(APIOrigin)

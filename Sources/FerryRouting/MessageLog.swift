@@ -5,12 +5,17 @@ package struct MessageLog: Hashable, Sendable {
     /// The live messages start at `head`; what is before it has left and is cut off in bulk.
     private var storage: ContiguousArray<KeptMessage> = []
     private var head = 0
-    /// Payload bytes of all messages.
+    /// Payload bytes of the device's own messages.
     package private(set) var bytes = 0
+    /// Messages of broadcasts.
+    package private(set) var sharedCount = 0
+    package private(set) var sharedBytes = 0
 
     package init() {}
 
     package var count: Int { storage.count - head }
+    /// Messages that are the device's own.
+    package var ownCount: Int { count - sharedCount }
     package var isEmpty: Bool { count == 0 }
     package var first: KeptMessage? { isEmpty ? nil : storage[head] }
     package var last: KeptMessage? { storage.last }
@@ -23,14 +28,14 @@ package struct MessageLog: Hashable, Sendable {
     /// `message.seq` is above all others here.
     package mutating func append(_ message: KeptMessage) {
         storage.append(message)
-        bytes += Int(message.payloadBytes)
+        weigh(message, 1)
     }
 
     package mutating func removeFirst() -> KeptMessage? {
         guard !isEmpty else { return nil }
         let message = storage[head]
         head += 1
-        bytes -= Int(message.payloadBytes)
+        weigh(message, -1)
         cutOff()
         return message
     }
@@ -60,7 +65,7 @@ package struct MessageLog: Hashable, Sendable {
         } else {
             storage.remove(at: head + index)
         }
-        bytes -= Int(message.payloadBytes)
+        weigh(message, -1)
         cutOff()
         return message
     }
@@ -74,7 +79,7 @@ package struct MessageLog: Hashable, Sendable {
             let message = storage[place]
             if condition(message) {
                 removed.append(message)
-                bytes -= Int(message.payloadBytes)
+                weigh(message, -1)
             } else {
                 storage[end] = message
                 end += 1
@@ -83,6 +88,16 @@ package struct MessageLog: Hashable, Sendable {
         storage.removeLast(storage.count - end)
         cutOff()
         return removed
+    }
+
+    /// Adds the message to the sums, or with -1 takes it out.
+    private mutating func weigh(_ message: KeptMessage, _ factor: Int) {
+        if message.isShared {
+            sharedCount += factor
+            sharedBytes += factor * Int(message.payloadBytes)
+        } else {
+            bytes += factor * Int(message.payloadBytes)
+        }
     }
 
     private mutating func cutOff() {

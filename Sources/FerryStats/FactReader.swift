@@ -81,6 +81,14 @@ extension Fact {
                 return nil
             }
             self = .ended(seq, reason)
+        case .broadcastPlaced:
+            guard let targets = reader.varint() else { return nil }
+            self = .broadcastPlaced(targets: targets)
+        case .broadcastOver:
+            guard let reason = reader.byte().flatMap({ EndReason(rawValue: $0) }), let targets = reader.varint() else {
+                return nil
+            }
+            self = .broadcastOver(reason, targets: targets)
         case .gapSent:
             guard let upTo = reader.seq(), let expired = reader.varint().flatMap({ UInt32(exactly: $0) }),
                 let overflowed = reader.varint().flatMap({ UInt32(exactly: $0) })
@@ -159,7 +167,7 @@ extension Acceptance {
             seq: seq, messageID: MessageID(message), taskID: TaskID(task, monthDay: monthDay, kind: kind),
             acceptedAt: acceptedAt, expiresAt: expiresAt, payloadBytes: bytes,
             wasOnline: flags & FactKind.Flag.wasOnline != 0, hasOwnAlert: flags & FactKind.Flag.ownAlert != 0,
-            stub: stub)
+            stub: stub, isBroadcast: flags & FactKind.Flag.broadcast != 0)
     }
 }
 

@@ -35,7 +35,7 @@ package struct FactWriter {
     }
 
     /// Appends a fact; false when nothing is written of it, because another fact says the same. `at` is the same for all
-    /// facts of a chunk. Facts of the gateway have the device `Self.gateway`.
+    /// facts of a chunk. Facts of the gateway have the device `Self.gateway`; those of a broadcast have its task's value for one.
     @discardableResult
     package mutating func append(_ fact: Fact, of device: CID, at: Instant) -> Bool {
         // The ack says it for all messages that it covers.
@@ -70,6 +70,10 @@ package struct FactWriter {
         case .ended(let seq, let reason):
             writer.varint(seq.rawValue)
             writer.byte(reason.rawValue)
+        case .broadcastPlaced(let targets): writer.varint(targets)
+        case .broadcastOver(let reason, let targets):
+            writer.byte(reason.rawValue)
+            writer.varint(targets)
         case .gapSent(let gap):
             writer.varint(gap.upTo.rawValue)
             writer.varint(UInt64(gap.expired))
@@ -110,6 +114,7 @@ package struct FactWriter {
         if acceptance.wasOnline { flags |= FactKind.Flag.wasOnline }
         if acceptance.hasOwnAlert { flags |= FactKind.Flag.ownAlert }
         if acceptance.isLiveOnly { flags |= FactKind.Flag.liveOnly }
+        if acceptance.isBroadcast { flags |= FactKind.Flag.broadcast }
         writer.byte(flags)
         writer.varint(acceptance.seq.rawValue)
         writer.identifier(acceptance.messageID.value)
@@ -156,6 +161,8 @@ enum FactKind: UInt8, CaseIterable {
     case started = 16
     case stopped = 17
     case factsLost = 18
+    case broadcastPlaced = 19
+    case broadcastOver = 20
 
     static let sameDevice: UInt8 = 0x80
 
@@ -165,7 +172,8 @@ enum FactKind: UInt8, CaseIterable {
         static let wasOnline: UInt8 = 0x04
         static let ownAlert: UInt8 = 0x08
         static let liveOnly: UInt8 = 0x10
-        static let known: UInt8 = 0x1f
+        static let broadcast: UInt8 = 0x20
+        static let known: UInt8 = 0x3f
     }
 }
 
@@ -190,6 +198,8 @@ extension Fact {
         case .started: .started
         case .stopped: .stopped
         case .factsLost: .factsLost
+        case .broadcastPlaced: .broadcastPlaced
+        case .broadcastOver: .broadcastOver
         }
     }
 }

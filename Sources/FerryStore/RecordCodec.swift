@@ -110,5 +110,10 @@ package enum RecordCodec {
         case stubDue = 7
         case stubSettled = 8
         case apiTokenRevoked = 9
+        /// A registration that has a place in the stream to begin at; one that has none is of the first kind.
+        case deviceRegisteredBehind = 10
+        case broadcastAccepted = 11
+        case broadcastPlaced = 12
+        case broadcastExpired = 13
     }
 }

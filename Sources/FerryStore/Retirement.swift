@@ -57,6 +57,16 @@ struct Retirement {
                 let row = RequestRow(key: key, answer: answer)
                 try batch.put(.requests, key: row.keyBytes, value: row.value)
             }
+            for kept in part.remains.broadcasts {
+                try batch.put(
+                    .broadcasts, key: BroadcastRow.key(kept.broadcast),
+                    value: BroadcastRow.value(kept.broadcast, forgetAt: kept.forgetAt))
+            }
+            for kept in part.remains.placements {
+                try batch.put(
+                    .broadcasts, key: BroadcastRow.key(kept.placement, segment: segment, shard: part.shard),
+                    value: BroadcastRow.value(kept.placement, forgetAt: kept.forgetAt))
+            }
             for (digest, expiresAt) in part.remains.revokedTokens {
                 try batch.put(.revoked, key: digest, value: RevokedRow.value(expiresAt))
             }
@@ -114,6 +124,12 @@ struct Retirement {
             return true
         }
         for key in expired { try batch.delete(.revoked, key: key) }
+        var forgotten: [[UInt8]] = []
+        try tables.scan(.broadcasts) { key, value throws(StoreFailure) in
+            if let forgetAt = BroadcastRow.forgetAt(value), forgetAt <= now { forgotten.append([UInt8](key)) }
+            return true
+        }
+        for key in forgotten { try batch.delete(.broadcasts, key: key) }
     }
 
     /// More than a segment can bring in, so that purging keeps up.

@@ -10,6 +10,8 @@ enum Table: UInt8, CaseIterable, Sendable {
     case revoked = 4
     /// Named single values.
     case meta = 5
+    /// Task → the content of a broadcast; task, place → where it stands in the streams.
+    case broadcasts = 6
 }
 
 enum TableChange: Sendable {

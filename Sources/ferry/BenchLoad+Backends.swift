@@ -131,7 +131,7 @@ extension BenchLoad {
         return nil
     }
 
-    private mutating func anyDevice() -> Int {
+    mutating func anyDevice() -> Int {
         draw ^= draw << 13
         draw ^= draw >> 7
         draw ^= draw << 17

@@ -38,6 +38,32 @@ struct BenchDevice {
 struct BenchHandshake {
     let hello: [UInt8]
     var challenge: [UInt8] = []
+
+    /// The frame's bytes, its proof in it.
+    func prove(_ login: LoginFrame, secret: Bytes32) -> [UInt8] {
+        var login = login
+        let text = Transcript.login(hello: hello, challenge: challenge, signedPart: login.signedPart())
+        login.proof = Self.proof(secret.bytes, text)
+        return login.encoded()
+    }
+
+    func prove(_ register: RegisterFrame, appSecret: [UInt8]) -> [UInt8] {
+        var register = register
+        let text = Transcript.register(hello: hello, challenge: challenge, signedPart: register.signedPart())
+        register.proof = Self.proof(appSecret, text)
+        return register.encoded()
+    }
+
+    func prove(_ login: LinkLoginFrame, masterSecret: String) -> [UInt8] {
+        var login = login
+        let text = Transcript.linkLogin(hello: hello, challenge: challenge, signedPart: login.signedPart())
+        login.proof = Self.proof(Array(masterSecret.utf8), text)
+        return login.encoded()
+    }
+
+    private static func proof(_ key: [UInt8], _ text: [UInt8]) -> Bytes32 {
+        Bytes32(Cryptography.hmacSHA256(key: key, text)) ?? .zero
+    }
 }
 
 extension BenchLoad {
@@ -108,7 +134,9 @@ extension BenchLoad {
             return
         }
         switch Socket.receive(devices[index].descriptor, into: readBuffer) {
-        case .moved(let count): readFrames(index, count)
+        case .moved(let count):
+            tally.receivedBytes += UInt64(count)
+            readFrames(index, count)
         case .wouldBlock: break
         case .ended: ended(index)
         case .failed(let code):
@@ -153,22 +181,20 @@ extension BenchLoad {
     }
 
     private mutating func deliver(_ index: Int, _ body: UnsafeRawBufferPointer, _ received: UInt64) {
-        // By hand, since decoding into a `PushFrame` would copy the payload.
-        var reader = ByteReader(body)
-        guard let seq = reader.varint(), reader.byte() != nil, reader.raw(16) != nil,
-            reader.string(limit: WireLimits.taskIDBytes) != nil,
-            let payload = reader.string(limit: Limits.payloadBytes), let due = BenchStamp.read(payload)
-        else {
+        guard let push = BenchStamp.read(push: body) else {
             problems.note("a push is not of this run")
             return
         }
         if takesNothing { return }
         devices[index].unacknowledged &+= 1
+        let (seq, due, isBroadcast, isCompressed) = push
+        if isCompressed { tally.compressed += 1 }
         guard seq > devices[index].lastSeq else {
             tally.repeats += 1
             return
         }
         devices[index].lastSeq = seq
+        if isBroadcast { return tookBroadcast(due, received) }
         devices[index].received += 1
         tally.delivered += 1
         // What lay there for long says nothing about how fast it came.
@@ -201,7 +227,8 @@ extension BenchLoad {
             devices[index].unacknowledged &+= 1
         case .ping: send(index, [FrameType.pong.rawValue, 0])
         case .close(let close): problems.note("closed by the gateway: \(close.code) \(close.text)")
-        case .pong, .resumed, .tokenSaved, .unknownSkippable, .push: break
+        case .pong: answeredPing(index)
+        case .resumed, .tokenSaved, .unknownSkippable, .push: break
         }
     }
 
@@ -211,32 +238,24 @@ extension BenchLoad {
         handshakes[index] = handshake
         devices[index].phase = .asked
         if devices[index].isRegistered {
-            var login = LoginFrame(
+            let login = LoginFrame(
                 appID: settings.appID, cid: CID(devices[index].cid), generation: devices[index].generation,
-                epoch: devices[index].epoch, lastSeq: Seq(devices[index].lastSeq))
-            let text = Transcript.login(
-                hello: handshake.hello, challenge: challenge, signedPart: login.signedPart())
-            login.proof = proof(devices[index].secret.bytes, text)
-            send(index, login.encoded())
+                epoch: devices[index].epoch, lastSeq: Seq(devices[index].lastSeq), wishes: wishes)
+            send(index, handshake.prove(login, secret: devices[index].secret))
         } else {
-            let key = Bytes32(Cryptography.random(32)) ?? .zero
-            var register = RegisterFrame(
-                appID: settings.appID, installationKey: key, extensions: AttachExtensions(deviceToken: token()))
-            let text = Transcript.register(
-                hello: handshake.hello, challenge: challenge, signedPart: register.signedPart())
-            register.proof = proof(settings.appSecret, text)
-            send(index, register.encoded())
+            let register = RegisterFrame(
+                appID: settings.appID, installationKey: Bytes32(Cryptography.random(32)) ?? .zero, wishes: wishes,
+                extensions: AttachExtensions(deviceToken: token()))
+            send(index, handshake.prove(register, appSecret: settings.appSecret))
         }
     }
+
+    private var wishes: AttachWishes { AttachWishes(capabilities: settings.compresses ? .compressedPayloads : []) }
 
     /// Only where a stub would be wrong and must not be missed for want of a token.
     private func token() -> TokenChange? {
         guard settings.mode == .reconnect else { return nil }
         return PushToken(environment: .sandbox, bytes: Cryptography.random(32)).map { .set($0) }
-    }
-
-    private func proof(_ key: [UInt8], _ text: [UInt8]) -> Bytes32 {
-        Bytes32(Cryptography.hmacSHA256(key: key, text)) ?? .zero
     }
 
     private mutating func welcomed(_ index: Int, _ welcome: WelcomeFrame) {

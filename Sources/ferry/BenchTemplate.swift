@@ -1,14 +1,46 @@
 internal import FerryCore
 internal import FerryIO
+internal import FerryWire
 
 /// Sixteen hex digits: when a message was due, in nanoseconds of this process's clock.
 enum BenchStamp {
     static let bytes = 16
+    /// What fills the payload of a message for everybody; those for one device have something else.
+    static let broadcastMark = "b"
+    private static let broadcastByte: UInt8 = 98
 
     static func write(_ value: UInt64, to bytes: UnsafeMutableRawBufferPointer, at offset: Int) {
         for position in 0..<16 {
             let nibble = UInt8(truncatingIfNeeded: value >> UInt64(60 - 4 * position)) & 15
             bytes[offset + position] = nibble < 10 ? 48 + nibble : 87 + nibble
+        }
+    }
+
+    static func text(_ value: UInt64) -> String {
+        var digits = [UInt8](repeating: 0, count: bytes)
+        digits.withUnsafeMutableBytes { write(value, to: $0, at: 0) }
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    /// What a push frame of this bench's making says.
+    typealias Push = (seq: UInt64, due: UInt64, isBroadcast: Bool, isCompressed: Bool)
+
+    /// nil when it is not of this bench's making. By hand, since decoding into a `PushFrame` would copy the payload.
+    static func read(push body: UnsafeRawBufferPointer) -> Push? {
+        var reader = ByteReader(body)
+        guard let seq = reader.varint(), let flags = reader.byte(), reader.raw(16) != nil,
+            reader.string(limit: WireLimits.taskIDBytes) != nil,
+            let payload = reader.string(limit: Limits.payloadBytes)
+        else { return nil }
+        guard PushFrame.Flags(rawValue: flags).contains(.compressed) else {
+            guard let due = read(payload) else { return nil }
+            return (seq, due, payload.count > bytes && payload[bytes] == broadcastByte, false)
+        }
+        guard let parts = try? CompressedPayload.split(payload),
+            let original = Inflation.inflate(parts.stream, count: parts.originalCount)
+        else { return nil }
+        return original.withUnsafeBytes { original in
+            read(original).map { (seq, $0, original.count > bytes && original[bytes] == broadcastByte, true) }
         }
     }
 

@@ -125,7 +125,11 @@ struct FactCodecTests {
                 fact = .ended(Seq(1), EndReason.allCases[Int.random(in: 0..<EndReason.allCases.count, using: &dice)])
             }
             switch fact {
-            case .accepted: open += 1
+            case .accepted(let acceptance): open += acceptance.isBroadcast ? 0 : 1
+            case .broadcastPlaced(let targets): open += Int(targets)
+            case .broadcastOver(_, let targets):
+                guard open >= Int(targets) else { continue }
+                open -= Int(targets)
             case .ended:
                 guard open > 0 else { continue }
                 open -= 1
