@@ -23,12 +23,15 @@ package struct SpareWork {
 }
 
 extension DeviceWork {
-    /// As `none`, with the memory that it has.
+    /// As `none`, with the memory that it has. Part by part: to copy `none` would count references.
     fileprivate mutating func reset() {
-        var emptied = log
-        log = MessageLog()
-        emptied.removeAll()
-        self = .none
-        log = emptied
+        log.removeAll()
+        if !gaps.isEmpty { gaps = [] }
+        flight = AckWindow.Flight()
+        unsyncedDrops = 0
+        unsyncedDue = 0
+        unsyncedFrom = Seq(.max)
+        defaultStub = .idle
+        earliestExpiry = .distantFuture
     }
 }
