@@ -89,7 +89,8 @@ let package = Package(
         .testTarget(
             name: "FerryGatewayTests",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryGateway",
+                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryStore",
+                "FerryGateway",
             ]),
         .testTarget(
             name: "FerrySimulationTests",

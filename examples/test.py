@@ -164,6 +164,8 @@ def online(run: Run) -> str:
     first = json.loads(output)["taskId"]
     status, output = run.by_python("push", cid, TEXT, "--request-id", "example-request-1")
     expect(status == 0 and json.loads(output)["taskId"] == first, f"push.py, repeated: status {status}, {output}")
+    status, output = run.by_python("all", "to everybody", "--request-id", "example-request-all")
+    expect(status == 0 and json.loads(output)["taskId"].startswith("RASA_"), f"push.py all: status {status}, {output}")
     status, output = run.by_ferry(cid, "from ferry push")
     expect(status == 0, f"ferry push: status {status}, {output}")
     status, output = run.by_link(cid, "".join(f"by link {number}\n" for number in range(300)))
@@ -171,7 +173,7 @@ def online(run: Run) -> str:
     status, output = run.by_stream(json.dumps({"cid": cid, "payload": "from a stream"}))
     expect(status == 0, f"ferry push --stream: status {status}, {output}")
     linked = [f"by link {number}" for number in range(300)]
-    for payload in (TEXT, TEXT, "from ferry push", *linked, "from a stream"):
+    for payload in (TEXT, TEXT, "to everybody", "from ferry push", *linked, "from a stream"):
         check_payload(device, payload, is_offline=False)
     status, output = run.by_python("status", cid, "0" * 32)
     expect(status == 0 and [json.loads(line)["online"] for line in output.splitlines()] == [True],

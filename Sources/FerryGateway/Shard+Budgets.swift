@@ -88,7 +88,7 @@ extension Shard {
             + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
             + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
             + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
-            + requestBytes + answerBytes + waitingBytes
+            + requestBytes + answerBytes + waitingBytes + segmentDevices.count * MemoryCost.inSegment
             + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }
 
@@ -126,6 +126,8 @@ enum MemoryCost {
     /// What a connection has beside its slot until its device has logged in, and a backend's for good.
     static let besideConnection = 896
     static let tokenHolder = 64
+    /// A message or a change of a record, until its segment retires.
+    static let inSegment = 8
     static let revokedToken = 192
     /// A device whose record is asked for.
     static let loading = 256

@@ -149,7 +149,9 @@ extension Shard {
     mutating func markChanged(_ device: Int, segment: UInt32? = nil) {
         guard devices[device].changedSegment == 0 else { return }
         // An earlier segment than the record's own is safe: the row is then written sooner than it must be.
-        devices[device].changedSegment = segment ?? currentSegment
+        let segment = segment ?? currentSegment
+        devices[device].changedSegment = segment
+        segmentDevices.add(device, segment: segment)
     }
 
     // MARK: - Loading

@@ -160,6 +160,8 @@ extension Shard {
         guard holds(device, order.cid) else { return giveBackRoom(Int(order.payloadBytes)) }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(order.payloadBytes))
+        segmentDevices.add(device, segment: location.segment)
+        // What was for everybody before it comes before it.
         catchUp(device)
         // The device may have gone and come back while the record was on its way to the disk.
         let wasAway = !pending.wasOnline || devices[device].absences != pending.absences

@@ -110,9 +110,14 @@ extension Shard {
         restoreBroadcasts(recovery)
         for found in recovery.devices {
             let device = devices.insert(found.record)
-            devices[device].changedSegment = found.firstChangedSegment ?? 0
+            if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }
             let missed = restoreLog(of: device, found.kept)
+            var listed: UInt32 = 0
             for message in found.kept {
+                if message.location.segment != listed {
+                    listed = message.location.segment
+                    segmentDevices.add(device, segment: listed)
+                }
                 tally.restore()
                 keepRoom(Int(message.payloadBytes))
             }

@@ -10,8 +10,12 @@ internal import FerryWire
 /// A journal segment is about to go: the shard tells what of it must live on, in slices, so that no tick takes long.
 struct Retirement {
     let segment: UInt32
-    /// Index of the next device to look at.
+    /// Who has something in it.
+    let devices: ContiguousArray<Int32>
+    /// Place of the next of them to look at.
     var cursor = 0
+    /// Those that were looked at: they may be there several times.
+    var seen: SeenNumbers
     /// The last slice has been sent; the store is at work.
     var isTold = false
     /// Devices before the cursor that have drops on their way to the disk, in order. Whether those get there decides what
@@ -43,7 +47,8 @@ extension Shard {
     private static var devicesPerSlice: Int { 2_048 }
 
     mutating func beginRetirement(of segment: UInt32) {
-        retirement = Retirement(segment: segment)
+        retirement = Retirement(
+            segment: segment, devices: segmentDevices.take(upTo: segment), seen: SeenNumbers(below: devices.endIndex))
     }
 
     mutating func endRetirement(of segment: UInt32) {
@@ -56,28 +61,34 @@ extension Shard {
     }
 
     mutating func continueRetirement() {
-        guard let current = retirement, !current.isTold else { return }
+        guard var current = retirement.take() else { return }
+        guard !current.isTold else {
+            retirement = current
+            return
+        }
         var slice = RetirementSlice(segment: current.segment, drops: waitingDrops())
         var undecided: [Int] = []
         for device in current.undecided where devices.isInUse(device) {
             if !gather(device, into: &slice) { undecided.append(device) }
         }
-        var device = current.cursor
         // No more than a slice of devices has its drops held back at a time.
-        let end = undecided.isEmpty ? min(device + Self.devicesPerSlice, devices.endIndex) : device
-        while device < end {
-            if devices.isInUse(device), !gather(device, into: &slice) { undecided.append(device) }
-            device += 1
+        let end =
+            undecided.isEmpty ? min(current.cursor + Self.devicesPerSlice, current.devices.count) : current.cursor
+        let isMoved = end > current.cursor || undecided.count < current.undecided.count
+        while current.cursor < end {
+            let device = Int(current.devices[current.cursor])
+            current.cursor += 1
+            guard current.seen.insert(device), devices.isInUse(device) else { continue }
+            if !gather(device, into: &slice) { undecided.append(device) }
         }
-        let isMoved = device > current.cursor || undecided.count < current.undecided.count
-        retirement?.cursor = device
-        retirement?.undecided = undecided
-        let isLast = device >= devices.endIndex && undecided.isEmpty
+        current.undecided = undecided
+        let isLast = current.cursor >= current.devices.count && undecided.isEmpty
+        current.isTold = isLast
+        retirement = current
         if isLast {
             gatherBroadcasts(upTo: current.segment, into: &slice.remains)
             slice.remains.requests = requests.takeEntries(upTo: current.segment)
             slice.remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
-            retirement?.isTold = true
         }
         // Held by the same devices again: nothing is new, and an empty part would only fill the store's memory.
         guard isMoved || isLast else { return }
@@ -141,7 +152,8 @@ extension Shard {
             } else {
                 slice.remains.devices.append(record)
             }
-            devices[device].changedSegment = outside.isEmpty ? 0 : currentSegment
+            devices[device].changedSegment = 0
+            if !outside.isEmpty { markChanged(device) }
         }
         for message in devices[device].machine.log.messages(inSegment: slice.segment) {
             slice.remains.kept.append(MessageReference(cid: cid, seq: message.seq, location: message.location))

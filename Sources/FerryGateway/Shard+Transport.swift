@@ -68,6 +68,7 @@ extension Shard {
         network.poll(index, into: &events)
         for event in events {
             handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
+            takeOwnOrders()
             submitEarly()
         }
         swap(&events, &lineEvents)

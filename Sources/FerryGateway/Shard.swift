@@ -73,10 +73,6 @@ struct Shard: ~Copyable {
     var batchOutcomes: [BatchOutcomes] = []
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
-    /// Pushes that came in in this turn, by owner of their devices.
-    var orders: [PushOrders]
-    /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
-    var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
     // Of broadcasts, by the owner of their app: calls whose record is on its way, by request; broadcasts that some shard has
     // not given its places to, by task; and those that the tables do not have.
     var openBroadcasts: [Identifier128: [APIOrigin]] = [:]
@@ -84,6 +80,10 @@ struct Shard: ~Copyable {
     var ownBroadcasts: [OwnBroadcast] = []
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
+    /// Pushes that came in in this turn, by owner of their devices.
+    var orders: [PushOrders]
+    /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
+    var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     var expiredTokensForgottenAt = Instant.distantPast
     /// Revocations whose answer waits, and how many shards do not know of them yet.
@@ -93,6 +93,7 @@ struct Shard: ~Copyable {
     /// Tokens that were found good, revoked ones among them, so that a proof is checked once and not at each request.
     var provenTokens: [String: (app: AppID, expiresAt: Instant)] = [:]
     var retirement: Retirement?
+    var segmentDevices = SegmentDevices()
     /// Segments up to this one are in the tables.
     var retiredSegment: UInt32
 
@@ -108,9 +109,9 @@ struct Shard: ~Copyable {
     /// Links that may have an answer to send, by token.
     var answeringLinks: [UInt64] = []
     var linkActions: [[LinkAction]] = []
+    var lineEvents: [MemoryNetwork.Event] = []
     /// Backends' connections that may have an answer to send, by token.
     var answeringBackends: [UInt64] = []
-    var lineEvents: [MemoryNetwork.Event] = []
     var mail: [[ShardMessage]]
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
@@ -198,6 +199,7 @@ struct Shard: ~Copyable {
         for position in 0..<count {
             let event = poller.event(position)
             handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
+            takeOwnOrders()
             submitEarly()
         }
         if let network { takeLineEvents(network) }
@@ -219,9 +221,8 @@ struct Shard: ~Copyable {
         postMail()
     }
 
-    /// What one event brought is taken at once, and the disk works on the first part of a long tick while the rest is read.
+    /// The disk works on the first part of a long tick while the rest is read.
     mutating func submitEarly() {
-        takeOwnOrders()
         if journal.writer.bytes.count >= Self.earlyBatchBytes { submitJournal() }
     }
 

@@ -122,9 +122,10 @@ package struct MessageLog: Hashable, Sendable {
         return low
     }
 
-    /// The messages that were accepted in this segment of the journal.
+    /// The device's own messages that were accepted in this segment of the journal. Not by bisection: entries of broadcasts,
+    /// which have no place there, stand between them.
     package func messages(inSegment segment: UInt32) -> [KeptMessage] {
-        storage[head...].filter { $0.location.segment == segment }
+        storage[head...].filter { $0.location.segment == segment && !$0.isShared }
     }
 
     package static func == (left: Self, right: Self) -> Bool {

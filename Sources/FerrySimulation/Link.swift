@@ -23,9 +23,9 @@ final class Link {
     private(set) var wasClogged = false
     /// The peer has said here what is not of its protocol.
     var wasAbused = false
-    /// Since when the gateway holds more than it should of what the peer does not read.
-    /// When its output was first seen to be more than it may be.
+    /// The step at which its output was first seen to be more than it may be.
     var fullAtStep: Int?
+    /// Since when the gateway holds more than it should of what the peer does not read.
     var backedUpSince: Instant?
     /// The peer has closed; the gateway learns of it behind the bytes before it.
     private(set) var isPeerGone = false

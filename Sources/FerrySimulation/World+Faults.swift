@@ -29,11 +29,11 @@ extension World {
         let count = dice.chance(300) ? Int.max : dice.within(1...2)
         trace.note("tables", kind, count == .max ? 0 : count)
         switch kind {
-        case 0: faults.flushes = count
-        case 1: faults.appliesBefore = dice.below(4)
+        case 0: faults.writesInDoubt = count
+        case 1: faults.writesBefore = dice.below(4)
         case 2: faults.gets = count
         case 3: faults.scans = count
-        default: faults.flushesByItself = true
+        default: faults.isBehind = true
         }
         tables.inject(faults)
         diskHealsAtStep = trace.step + dice.within(20...400)
@@ -57,7 +57,7 @@ extension World {
             faults.writesBefore = dice.below(4)
             faults.syncsBefore = dice.below(4)
         } else {
-            tableFaults.appliesBefore = dice.below(2)
+            tableFaults.writesBefore = dice.below(2)
         }
         disk.inject(faults)
         tables.inject(tableFaults)

@@ -142,16 +142,16 @@ extension World {
         startsAtStep = trace.step + dice.below(100)
     }
 
-    /// However a process ends, what the tables did not flush is on disk as far as they got by themselves.
+    /// However a process ends, a write of the tables that failed may be on disk.
     private func processEnded() {
         disk = disk.afterKill()
-        tables = tables.afterCrash(keeping: dice.below(tables.unflushedCount + 1))
+        tables = tables.afterCrash(keeping: dice.below(tables.inDoubtCount + 1))
     }
 
     func cutPower(_ fate: MemoryDisk.Fate) {
         disk = disk.afterCrash(fate)
-        // The engine may have written by itself what it was not asked to write yet.
-        tables = tables.afterCrash(keeping: dice.below(tables.unflushedCount + 1))
+        // A write that failed may be on the disk.
+        tables = tables.afterCrash(keeping: dice.below(tables.inDoubtCount + 1))
     }
 
     func beginStop() {

@@ -36,7 +36,7 @@ package final class EmbeddedStore: MessageStore {
     /// Opens a store that lives in memory, on what `disk` and `tables` hold already.
     package static func inMemory(
         _ options: StoreOptions, disk: MemoryDisk = MemoryDisk(remembersSyncs: false),
-        tables: MemoryTables = MemoryTables(remembersFlushes: false)
+        tables: MemoryTables = MemoryTables()
     ) throws(StoreFailure) -> EmbeddedStore {
         EmbeddedStore(options, try StoreInboxes(), try FolderOpening.memory(options, disk, tables))
     }

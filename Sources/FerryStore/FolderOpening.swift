@@ -14,8 +14,8 @@ struct FolderOpening {
         var journal: Journal
         /// Highest `seq` of each partition.
         var highest: [Seq]
-        /// Rows that were deleted at opening.
-        var deleted: [[UInt8]] = []
+        /// Rows of messages that have ended, to be deleted with the next write.
+        var forgotten: [MessageKey] = []
     }
 
     static func files(_ options: StoreOptions) throws(StoreFailure) -> (Opened, Recovery) {
@@ -76,9 +76,6 @@ struct FolderOpening {
             try replay.apply(body, at: position)
         }
         let recovery = try replay.finish(epoch: format.epoch, lastTime: position.lastTime)
-        var deletions = TableBatch(tables)
-        for key in replay.deadRows { try deletions.delete(.queue, key: key) }
-        try deletions.finish()
         var journal = Journal(
             disk: disk, format: format, segmentBytes: options.segmentBytes, files: files, position: position)
         do throws(StoreFailure) {
@@ -90,7 +87,7 @@ struct FolderOpening {
         }
         let opened = Opened(
             disk: disk, tables: tables, files: files, journal: journal, highest: recovery.highest,
-            deleted: replay.deadRows)
+            forgotten: replay.deadRows)
         return (opened, recovery)
     }
 

@@ -145,10 +145,10 @@ struct JournalRecovery {
 
 extension [UInt8] {
     /// `withUnsafeBytes` with the error's type kept.
-    func lend(_ body: (UnsafeRawBufferPointer) throws(StoreFailure) -> Void) throws(StoreFailure) {
-        var failure: StoreFailure?
+    func lend<Failure: Error>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
+        var failure: Failure?
         withUnsafeBytes { buffer in
-            do throws(StoreFailure) { try body(buffer) } catch { failure = error }
+            do throws(Failure) { try body(buffer) } catch { failure = error }
         }
         if let failure { throw failure }
     }

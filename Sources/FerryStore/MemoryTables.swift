@@ -4,66 +4,55 @@ internal import Synchronization
 package final class MemoryTables: Tables {
     private struct State {
         var rows: [Table: [[UInt8]: [UInt8]]] = [:]
-        var durable: [Table: [[UInt8]: [UInt8]]] = [:]
-        /// What was applied since the last flush, in order.
-        var unflushed: [[TableChange]] = []
+        /// Writes that failed though the disk may hold them, in order, since the last that did not fail.
+        var inDoubt: [TableWrite] = []
         var faults = Faults()
 
-        mutating func apply(_ changes: [TableChange]) {
-            for change in changes {
-                switch change {
-                case .put(let table, let key, let value): rows[table, default: [:]][key] = value
-                case .delete(let table, let key): rows[table]?[key] = nil
-                }
+        mutating func apply(_ write: TableWrite) {
+            write.visit { key, value in
+                guard let table = key.first.flatMap({ Table(rawValue: $0) }) else { return }
+                rows[table, default: [:]][Array(key.dropFirst())] = value.map { [UInt8]($0) }
             }
         }
     }
 
     /// Test controls.
     package struct Faults: Sendable {
-        /// So many of the next flushes fail.
-        package var flushes = 0
-        /// After so many changes were applied, all others fail.
-        package var appliesBefore = Int.max
-        /// Each change is durable at once, as when the engine flushes by itself at a bad time.
-        package var flushesByItself = false
+        /// So many of the next writes fail, and a crash may find them all the same.
+        package var writesInDoubt = 0
+        /// After so many writes, all others fail.
+        package var writesBefore = Int.max
         /// So many of the next look-ups fail.
         package var gets = 0
-        /// Nothing can be applied or flushed until they are opened again.
+        /// Nothing can be written until they are opened again.
         package var isBroken = false
         /// So many of the next scans fail, each at its first row.
         package var scans = 0
+        /// They say that they are behind.
+        package var isBehind = false
         package init() {}
     }
 
     private let state: Mutex<State>
-    private let remembersFlushes: Bool
 
-    /// With `remembersFlushes`, the rows also exist as they were at the last flush, for `afterCrash`.
-    package init(remembersFlushes: Bool = true) {
-        self.remembersFlushes = remembersFlushes
-        state = Mutex(State())
-    }
+    package init() { state = Mutex(State()) }
 
-    private init(_ state: State) {
-        remembersFlushes = true
-        self.state = Mutex(state)
-    }
+    private init(_ state: State) { self.state = Mutex(state) }
 
     /// The tables that a machine finds after its power was cut now.
-    /// - Parameter kept: so many of the changes since the last flush had reached the disk by themselves.
+    /// - Parameter kept: so many of the writes in doubt had reached the disk.
     package func afterCrash(keeping kept: Int = 0) -> MemoryTables {
-        let (durable, unflushed) = state.withLock { ($0.durable, $0.unflushed) }
-        var after = State(rows: durable)
-        for changes in unflushed.prefix(max(0, kept)) { after.apply(changes) }
-        after.durable = after.rows
+        var after = state.withLock { State(rows: $0.rows, inDoubt: $0.inDoubt) }
+        for write in after.inDoubt.prefix(max(0, kept)) { after.apply(write) }
+        after.inDoubt = []
         return MemoryTables(after)
     }
 
-    /// Changes that were applied since the last flush.
-    package var unflushedCount: Int { state.withLock { $0.unflushed.count } }
+    package var inDoubtCount: Int { state.withLock { $0.inDoubt.count } }
 
     package func inject(_ faults: Faults) { state.withLock { $0.faults = faults } }
+
+    var isBehind: Bool { state.withLock { $0.faults.isBehind } }
 
     func get(_ table: Table, _ key: [UInt8]) throws(StoreFailure) -> [UInt8]? {
         try state.withLock { state throws(StoreFailure) in
@@ -75,17 +64,18 @@ package final class MemoryTables: Tables {
         }
     }
 
-    func apply(_ changes: [TableChange]) throws(StoreFailure) {
+    func write(_ rows: TableWrite) throws(StoreFailure) {
         try state.withLock { state throws(StoreFailure) in
             guard !state.faults.isBroken else { throw Self.broken }
-            guard state.faults.appliesBefore > 0 else { throw Self.noRoom }
-            if state.faults.appliesBefore < .max { state.faults.appliesBefore -= 1 }
-            state.apply(changes)
-            if remembersFlushes { state.unflushed.append(changes) }
-            if state.faults.flushesByItself {
-                state.durable = state.rows
-                state.unflushed = []
+            guard state.faults.writesBefore > 0 else { throw Self.noRoom }
+            guard state.faults.writesInDoubt == 0 else {
+                state.faults.writesInDoubt -= 1
+                state.inDoubt.append(rows)
+                throw Self.noRoom
             }
+            if state.faults.writesBefore < .max { state.faults.writesBefore -= 1 }
+            state.apply(rows)
+            state.inDoubt = []
         }
     }
 
@@ -114,23 +104,11 @@ package final class MemoryTables: Tables {
     func reopen() {
         state.withLock { state in
             state.faults.isBroken = false
-            if remembersFlushes { state.rows = state.durable }
+            for write in state.inDoubt { state.apply(write) }
+            state.inDoubt = []
         }
     }
 
     private static let broken = StoreFailure(.disk, "Cannot write the tables: broken")
     private static let noRoom = StoreFailure(.full, "Cannot write the tables: no room")
-
-    func flush() throws(StoreFailure) {
-        try state.withLock { state throws(StoreFailure) in
-            guard !state.faults.isBroken else { throw Self.broken }
-            if state.faults.flushes > 0 {
-                state.faults.flushes -= 1
-                throw Self.noRoom
-            }
-            guard remembersFlushes else { return }
-            state.durable = state.rows
-            state.unflushed = []
-        }
-    }
 }

@@ -3,21 +3,37 @@ internal import FerryIO
 
 /// Kept messages by reference, from wherever they lie now.
 enum MessageReading {
-    /// The accept record's body in its segment's file; nil when it is not there as the reference says.
-    static func body(of reference: MessageReference, in file: any DiskFile) throws(StoreFailure) -> [UInt8]? {
-        // A record that claims more was never written.
-        guard reference.location.length <= UInt32(Journal.largestBatch) else { return nil }
+    /// Where the record ends in its segment's file; where it starts, for one that was never written: it claims too much.
+    static func end(of reference: MessageReference) -> Int {
+        let length = reference.location.length
+        return Int(reference.location.offset) + (length <= UInt32(Journal.largestBatch) ? Int(length) : 0)
+    }
+
+    /// Lends the bodies of accept records that lie between `start` and `end` of their segment's file; nil for one that is not
+    /// there as its reference says.
+    static func bodies(
+        of references: some Sequence<MessageReference>, in file: any DiskFile, from start: Int, to end: Int,
+        _ visit: (MessageReference, UnsafeRawBufferPointer?) -> Void
+    ) throws(StoreFailure) {
         let bytes: [UInt8]
         do throws(SystemError) {
-            bytes = try file.read(Int(reference.location.length), at: Int(reference.location.offset))
+            bytes = try file.read(end - start, at: start)
         } catch {
             throw StoreFailure(error)
         }
-        return bytes.withUnsafeBytes { buffer in
-            guard let body = RecordCodec.body(of: buffer), let fields = AcceptedFields(body: body),
-                fields.cid == reference.cid, fields.seq == reference.seq
-            else { return nil }
-            return [UInt8](body)
+        bytes.withUnsafeBytes { buffer in
+            for reference in references {
+                let first = Int(reference.location.offset) - start
+                let last = Self.end(of: reference) - start
+                guard last <= buffer.count,
+                    let body = RecordCodec.body(of: UnsafeRawBufferPointer(rebasing: buffer[first..<last])),
+                    let fields = AcceptedFields(body: body), fields.cid == reference.cid, fields.seq == reference.seq
+                else {
+                    visit(reference, nil)
+                    continue
+                }
+                visit(reference, body)
+            }
         }
     }
 
@@ -27,13 +43,18 @@ enum MessageReading {
     ) throws(StoreFailure) -> AcceptedMessage? {
         // A segment leaves the list of files only after its rows are in the tables.
         if let file = files[reference.location.segment] {
-            guard let body = try body(of: reference, in: file) else {
+            var message: AcceptedMessage?
+            let start = Int(reference.location.offset)
+            try bodies(of: CollectionOfOne(reference), in: file, from: start, to: end(of: reference)) { _, body in
+                message = body.flatMap { RecordCodec.message($0) }
+            }
+            guard let message else {
                 throw StoreFailure(
                     .corrupted,
                     "The message \(reference.seq) of device \(reference.cid) cannot be read from "
                         + SegmentHeader.fileName(reference.location.segment))
             }
-            return body.withUnsafeBytes { RecordCodec.message($0) }
+            return message
         }
         guard let row = try tables.get(.queue, QueueRow.key(reference.cid, reference.seq)) else { return nil }
         return row.withUnsafeBytes { RecordCodec.message($0) }

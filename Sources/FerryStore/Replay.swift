@@ -24,7 +24,7 @@ struct Replay {
     private var revoked: [[UInt8]: (expiresAt: Instant, segment: UInt32)] = [:]
     private var broadcasts = BroadcastReplay()
     /// Table rows of messages that have ended.
-    private(set) var deadRows: [[UInt8]] = []
+    private(set) var deadRows: [MessageKey] = []
 
     init(tables: any Tables, meta: TablesMeta, requestWindow: Duration) throws(StoreFailure) {
         self.tables = tables
@@ -234,7 +234,7 @@ struct Replay {
     }
 
     private mutating func noteEnd(_ ended: ReplayedMessage, _ place: Int) {
-        if ended.hasRow { deadRows.append(QueueRow.key(devices[place].cid, ended.message.seq)) }
+        if ended.hasRow { deadRows.append(MessageKey(cid: devices[place].cid, seq: ended.message.seq)) }
     }
 
     // MARK: - Result

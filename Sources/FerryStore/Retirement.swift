@@ -13,14 +13,14 @@ struct RemainsPart: Sendable {
     var time: Instant
 }
 
-/// Moves what is still needed of the oldest segment into the tables, so that its file can go. Starts over from the
-/// beginning after a failure: every step can be done twice.
+/// Moves what is still needed of the oldest segment into the tables, so that its file can go. Starts over from the beginning
+/// after a failure: a write can be done twice.
 struct Retirement {
     let segment: UInt32
     private var parts: [RemainsPart] = []
     private var finished: Set<Int> = []
     /// Rows that were forgotten since the shards were asked; a part may still name them.
-    private var forgotten: Set<[UInt8]> = []
+    private var forgotten: Set<MessageKey> = []
 
     init(segment: UInt32) { self.segment = segment }
 
@@ -30,71 +30,90 @@ struct Retirement {
         if part.isLast { finished.insert(part.shard) }
     }
 
-    mutating func forget(_ key: [UInt8]) { forgotten.insert(key) }
+    mutating func forget(_ key: MessageKey) { forgotten.insert(key) }
+
+    /// The time at which the last part was given.
+    var time: Instant { parts.map(\.time).max() ?? .distantPast }
 
     func isComplete(shards: Int) -> Bool { finished.count == shards }
 
-    /// Writes everything and flushes. `file` is the segment's. Answers messages that could not be read.
-    func carryOut(
-        tables: any Tables, file: (any DiskFile)?, requestWindow: Duration
+    /// Adds all that the tables must take over to `write`, which makes the segment past with it: it is there as a whole or not
+    /// at all. `file` is the segment's. Answers messages that could not be read.
+    func gather(
+        into write: inout TableWrite, over meta: TablesMeta, file: (any DiskFile)?
     ) throws(StoreFailure) -> [MessageReference] {
-        var batch = TableBatch(tables)
-        let lost = try putMessages(from: file, into: &batch)
-        let devices = parts.flatMap { part in part.remains.devices.map { ($0, part.asOf) } }
-            .sorted { $0.0.cid < $1.0.cid }
-        for (record, asOf) in devices {
-            let row = DeviceRow(record: record, asOf: asOf)
-            try batch.put(.devices, key: DeviceRow.key(record.cid), value: row.value)
-        }
-        let carrying = parts.flatMap { part in
-            part.remains.carryingDevices.map { record in
-                let row = DeviceRow(record: record, asOf: part.asOf)
-                return TableChange.put(.devices, key: DeviceRow.key(record.cid), value: row.value)
-            }
-        }
+        let lost = try putMessages(from: file, into: &write)
         for part in parts {
+            for record in part.remains.devices + part.remains.carryingDevices {
+                let row = DeviceRow(record: record, asOf: part.asOf)
+                write.put(.devices, key: DeviceRow.key(record.cid), value: row.value)
+            }
             for (key, answer) in part.remains.requests {
                 let row = RequestRow(key: key, answer: answer)
-                try batch.put(.requests, key: row.keyBytes, value: row.value)
+                write.put(.requests, key: row.keyBytes, value: row.value)
             }
             for kept in part.remains.broadcasts {
-                try batch.put(
+                write.put(
                     .broadcasts, key: BroadcastRow.key(kept.broadcast),
                     value: BroadcastRow.value(kept.broadcast, forgetAt: kept.forgetAt))
             }
             for kept in part.remains.placements {
-                try batch.put(
+                write.put(
                     .broadcasts, key: BroadcastRow.key(kept.placement, segment: segment, shard: part.shard),
                     value: BroadcastRow.value(kept.placement, forgetAt: kept.forgetAt))
             }
             for (digest, expiresAt) in part.remains.revokedTokens {
-                try batch.put(.revoked, key: digest, value: RevokedRow.value(expiresAt))
+                write.put(.revoked, key: digest, value: RevokedRow.value(expiresAt))
             }
         }
-        let meta = try self.meta(over: TablesMeta.read(from: tables) ?? TablesMeta())
-        try purge(tables, before: meta.lastTime, requestWindow: requestWindow, &batch)
-        try batch.finish()
-        try tables.apply(carrying + [meta.change])
-        try tables.flush()
+        self.meta(over: meta).put(into: &write)
         return lost
     }
 
+    /// In the order of the file, and in pieces: messages that lie together cost one read.
     private func putMessages(
-        from file: (any DiskFile)?, into batch: inout TableBatch
+        from file: (any DiskFile)?, into write: inout TableWrite
     ) throws(StoreFailure) -> [MessageReference] {
-        var lost: [MessageReference] = []
-        let kept = parts.flatMap(\.remains.kept).map { (key: QueueRow.key($0.cid, $0.seq), reference: $0) }
-            .filter { $0.reference.location.segment == segment && !forgotten.contains($0.key) }
-            .sorted { $0.key.lexicographicallyPrecedes($1.key) }
-        for (key, reference) in kept {
-            guard let file, let body = try MessageReading.body(of: reference, in: file) else {
-                lost.append(reference)
-                continue
+        var kept: [MessageReference] = []
+        var bytes = 0
+        for part in parts {
+            for reference in part.remains.kept
+            where reference.location.segment == segment
+                && !forgotten.contains(MessageKey(cid: reference.cid, seq: reference.seq))
+            {
+                kept.append(reference)
+                bytes += Int(reference.location.length) + QueueRow.keyBytes + 1
             }
-            try batch.put(.queue, key: key, value: body)
+        }
+        guard let file else { return kept }
+        kept.sort { $0.location.offset < $1.location.offset }
+        write.reserve(rows: kept.count, bytes: bytes)
+        var lost: [MessageReference] = []
+        var next = 0
+        while next < kept.count {
+            let first = next
+            let start = Int(kept[first].location.offset)
+            var end = start
+            while next < kept.count, next == first || MessageReading.end(of: kept[next]) - start <= Self.pieceBytes,
+                Int(kept[next].location.offset) - end <= Self.gapBytes
+            {
+                end = max(end, MessageReading.end(of: kept[next]))
+                next += 1
+            }
+            try MessageReading.bodies(of: kept[first..<next], in: file, from: start, to: end) { reference, body in
+                guard let body else {
+                    lost.append(reference)
+                    return
+                }
+                write.put(MessageKey(cid: reference.cid, seq: reference.seq), body: body)
+            }
         }
         return lost
     }
+
+    private static let pieceBytes = 1 << 20
+    /// So much that nobody wants is read rather than begin another piece.
+    private static let gapBytes = 16 << 10
 
     private func meta(over last: TablesMeta) -> TablesMeta {
         var meta = last
@@ -105,33 +124,4 @@ struct Retirement {
         }
         return meta
     }
-
-    /// Deletes what nobody will ask for again.
-    private func purge(
-        _ tables: any Tables, before now: Instant, requestWindow: Duration, _ batch: inout TableBatch
-    ) throws(StoreFailure) {
-        var old: [[UInt8]] = []
-        let oldest = now + (.zero - requestWindow)
-        try tables.scan(.requests) { key, value throws(StoreFailure) in
-            guard let row = RequestRow(key: key, value: value), row.answer.acceptedAt < oldest else { return false }
-            old.append([UInt8](key))
-            return old.count < Self.purgeLimit
-        }
-        for key in old { try batch.delete(.requests, key: key) }
-        var expired: [[UInt8]] = []
-        try tables.scan(.revoked) { key, value throws(StoreFailure) in
-            if let expiresAt = RevokedRow.expiry(value), expiresAt <= now { expired.append([UInt8](key)) }
-            return true
-        }
-        for key in expired { try batch.delete(.revoked, key: key) }
-        var forgotten: [[UInt8]] = []
-        try tables.scan(.broadcasts) { key, value throws(StoreFailure) in
-            if let forgetAt = BroadcastRow.forgetAt(value), forgetAt <= now { forgotten.append([UInt8](key)) }
-            return true
-        }
-        for key in forgotten { try batch.delete(.broadcasts, key: key) }
-    }
-
-    /// More than a segment can bring in, so that purging keeps up.
-    private static let purgeLimit = 1 << 20
 }

@@ -1,75 +1,59 @@
 internal import CRocksDB
 
-/// An open RocksDB, closed when nobody holds it any more. All tables share one column family, so one flush is atomic over
-/// them, and what a crash leaves is a prefix of what was applied.
+/// An open RocksDB, closed when nobody holds it any more. All tables share one column family, so a file of rows can hold those
+/// of all tables.
 final class RocksDatabase: Sendable {
     /// RocksDB's handles are safe to use from any thread; only their life is this class's business.
     struct Handles: @unchecked Sendable {
         let database: OpaquePointer
         let options: OpaquePointer
+        /// Of files of rows that are made beside the database.
+        let fileOptions: OpaquePointer
+        let environment: OpaquePointer
         let cache: OpaquePointer
         let read: OpaquePointer
-        let write: OpaquePointer
-        let flush: OpaquePointer
+        let ingest: OpaquePointer
+        let files: OpaquePointer
     }
 
     let handles: Handles
+    let folder: String
 
     /// Opens the tables in `folder`, or makes them. `isReadOnly`: neither makes nor changes a file.
     init(folder: String, cacheBytes: Int, openFiles: Int, isReadOnly: Bool = false) throws(StoreFailure) {
-        let cache = rocksdb_cache_create_lru(cacheBytes)
-        let options = Self.options(cache: cache, openFiles: openFiles)
+        self.folder = folder
+        let environment = rocksdb_create_default_env()
+        let cache = RocksOptions.cache(bytes: cacheBytes)
+        let options = RocksOptions.database(cache: cache, openFiles: openFiles, environment: environment)
+        let fileOptions = RocksOptions.file(cache: cache)
         var error: UnsafeMutablePointer<CChar>?
         let database =
             isReadOnly ? rocksdb_open_for_read_only(options, folder, 0, &error) : rocksdb_open(options, folder, &error)
-        guard let database, let options, let cache, let read = rocksdb_readoptions_create(),
-            let write = rocksdb_writeoptions_create(), let flush = rocksdb_flushoptions_create()
+        guard let database, let options, let fileOptions, let environment, let cache,
+            let read = rocksdb_readoptions_create(), let ingest = rocksdb_ingestexternalfileoptions_create(),
+            let files = rocksdb_envoptions_create()
         else {
             rocksdb_options_destroy(options)
+            rocksdb_options_destroy(fileOptions)
             rocksdb_cache_destroy(cache)
+            rocksdb_env_destroy(environment)
             throw Self.failure("open the tables in \(folder)", error)
         }
-        rocksdb_writeoptions_disable_WAL(write, 1)
-        rocksdb_flushoptions_set_wait(flush, 1)
+        rocksdb_ingestexternalfileoptions_set_move_files(ingest, 1)
         handles = Handles(
-            database: database, options: options, cache: cache, read: read, write: write, flush: flush)
+            database: database, options: options, fileOptions: fileOptions, environment: environment, cache: cache,
+            read: read, ingest: ingest, files: files)
     }
 
     deinit {
         rocksdb_close(handles.database)
-        rocksdb_flushoptions_destroy(handles.flush)
-        rocksdb_writeoptions_destroy(handles.write)
+        rocksdb_envoptions_destroy(handles.files)
+        rocksdb_ingestexternalfileoptions_destroy(handles.ingest)
         rocksdb_readoptions_destroy(handles.read)
+        rocksdb_options_destroy(handles.fileOptions)
         rocksdb_options_destroy(handles.options)
         rocksdb_cache_destroy(handles.cache)
-    }
-
-    /// The settings that were measured to matter: memtables that fit the processor's cache and are merged before they
-    /// are written, bounded files and logs, filters for the point reads.
-    private static func options(cache: OpaquePointer?, openFiles: Int) -> OpaquePointer? {
-        let options = rocksdb_options_create()
-        rocksdb_options_set_create_if_missing(options, 1)
-        rocksdb_options_set_write_buffer_size(options, 16 << 20)
-        rocksdb_options_set_max_write_buffer_number(options, 8)
-        rocksdb_options_set_min_write_buffer_number_to_merge(options, 4)
-        rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1)
-        rocksdb_options_set_bytes_per_sync(options, 1 << 20)
-        rocksdb_options_set_max_background_jobs(options, 2)
-        rocksdb_options_set_max_open_files(options, Int32(clamping: openFiles))
-        rocksdb_options_set_compression(options, Int32(rocksdb_lz4_compression))
-        rocksdb_options_set_keep_log_file_num(options, 2)
-        rocksdb_options_set_max_log_file_size(options, 1 << 20)
-        rocksdb_options_set_info_log_level(options, 2)  // warnings
-        rocksdb_options_set_stats_dump_period_sec(options, 0)
-        rocksdb_options_set_stats_persist_period_sec(options, 0)
-        let blocks = rocksdb_block_based_options_create()
-        rocksdb_block_based_options_set_block_cache(blocks, cache)
-        rocksdb_block_based_options_set_filter_policy(blocks, rocksdb_filterpolicy_create_bloom_full(10))
-        rocksdb_block_based_options_set_cache_index_and_filter_blocks(blocks, 1)
-        rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(blocks, 1)
-        rocksdb_options_set_block_based_table_factory(options, blocks)
-        rocksdb_block_based_options_destroy(blocks)
-        return options
+        rocksdb_env_destroy(handles.environment)
     }
 
     /// - Parameter wayOut: what to do where the tables are damaged.

@@ -1,7 +1,7 @@
 internal import CRocksDB
 internal import Synchronization
 
-/// Tables in RocksDB. Without its write-ahead log: the journal is the log.
+/// Tables in RocksDB. Each write is a sorted file that it takes over as it is: neither its log nor its memtables are used.
 final class RocksTables: Tables {
     private let folder: String
     private let cacheBytes: Int
@@ -75,29 +75,12 @@ final class RocksTables: Tables {
         return [UInt8](UnsafeRawBufferPointer(start: value, count: count))
     }
 
-    func apply(_ changes: [TableChange]) throws(StoreFailure) {
-        let database = try database()
-        let handles = database.handles
-        defer { withExtendedLifetime(database) {} }
-        let batch = rocksdb_writebatch_create()
-        defer { rocksdb_writebatch_destroy(batch) }
-        for change in changes {
-            switch change {
-            case .put(let table, let key, let value):
-                Self.withKey(table, key) { bytes, length in
-                    value.withUnsafeBytes { raw in
-                        rocksdb_writebatch_put(
-                            batch, bytes, length, raw.bindMemory(to: CChar.self).baseAddress, raw.count)
-                    }
-                }
-            case .delete(let table, let key):
-                Self.withKey(table, key) { rocksdb_writebatch_delete(batch, $0, $1) }
-            }
-        }
-        var error: UnsafeMutablePointer<CChar>?
-        rocksdb_write(handles.database, handles.write, batch, &error)
-        if error != nil { throw RocksDatabase.failure("write the tables", error) }
+    func write(_ rows: TableWrite) throws(StoreFailure) {
+        guard !rows.isEmpty else { return }
+        try database().ingest(rows)
     }
+
+    var isBehind: Bool { (try? database())?.isBehind == true }
 
     func scan(
         _ table: Table, from key: [UInt8],
@@ -138,15 +121,6 @@ final class RocksTables: Tables {
             }
         }
         if let failure { throw failure }
-    }
-
-    func flush() throws(StoreFailure) {
-        let database = try database()
-        let handles = database.handles
-        defer { withExtendedLifetime(database) {} }
-        var error: UnsafeMutablePointer<CChar>?
-        rocksdb_flush(handles.database, handles.flush, &error)
-        if error != nil { throw RocksDatabase.failure("flush the tables", error) }
     }
 
     private static func withKey<Result>(

@@ -47,7 +47,8 @@ struct StoreWorkers: Sendable {
             files: opened.files,
             inbox: inboxes.journal, tables: inboxes.tables, sinks: sinks, closing: inboxes.closing)
         tables = TablesWorker(
-            tables: opened.tables, disk: opened.disk, files: opened.files, options: options, deleted: opened.deleted,
+            tables: opened.tables, disk: opened.disk, files: opened.files, options: options,
+            forgotten: opened.forgotten,
             inbox: inboxes.tables, journal: inboxes.journal, sinks: sinks)
         reader = ReaderWorker(
             tables: opened.tables, files: opened.files, options: options, inbox: inboxes.reader, sinks: sinks)

@@ -71,6 +71,8 @@ struct DeviceRow: Equatable, Sendable {
 
 /// Keys of kept messages; the value is the body of the accept record.
 enum QueueRow {
+    static let keyBytes = 24
+
     static func key(_ cid: CID, _ seq: Seq) -> [UInt8] {
         var writer = ByteWriter()
         writer.identifier(cid.value)
@@ -143,13 +145,13 @@ struct TablesMeta: Equatable, Sendable {
     /// Highest `seq` of each partition.
     var highest = [Seq](repeating: .zero, count: Limits.partitions)
 
-    var change: TableChange {
+    func put(into write: inout TableWrite) {
         var writer = ByteWriter()
         writer.byte(Self.version)
         writer.uint32(firstSegment)
         writer.instant(lastTime)
         for seq in highest { writer.uint64(seq.rawValue) }
-        return .put(.meta, key: Self.key, value: writer.bytes)
+        write.put(.meta, key: Self.key, value: writer.bytes)
     }
 
     /// nil in tables that no segment has retired into yet.

@@ -14,26 +14,20 @@ enum Table: UInt8, CaseIterable, Sendable {
     case broadcasts = 6
 }
 
-enum TableChange: Sendable {
-    case put(Table, key: [UInt8], value: [UInt8])
-    case delete(Table, key: [UInt8])
-}
-
-/// Sorted rows that become durable by `flush` and not before: after a crash the tables hold what some prefix of the
-/// applied changes made of them, at least all before the last flush. Usable from several threads.
+/// Sorted rows. A write is there as a whole or not at all, and on the disk when it has returned; of one that failed a crash may
+/// show either. Usable from several threads.
 protocol Tables: AnyObject, Sendable {
     func get(_ table: Table, _ key: [UInt8]) throws(StoreFailure) -> [UInt8]?
-    /// All or nothing.
-    func apply(_ changes: [TableChange]) throws(StoreFailure)
+    func write(_ rows: TableWrite) throws(StoreFailure)
     /// Rows from `key` on in the order of their keys, until `visit` answers false. What it is lent ends with the call.
     func scan(
         _ table: Table, from key: [UInt8],
         _ visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreFailure) -> Bool
     ) throws(StoreFailure)
-    func flush() throws(StoreFailure)
-    /// Begins anew after an error that does not pass by itself. What was applied after the last flush may be gone then,
-    /// as after a crash.
+    /// Begins anew after an error that does not pass by itself. A write that failed may be there then, as after a crash.
     func reopen() throws(StoreFailure)
+    /// So much was written of late that reads suffer until it is put in order. Whoever can wait does.
+    var isBehind: Bool { get }
 }
 
 extension Tables {
@@ -42,34 +36,5 @@ extension Tables {
         _ visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreFailure) -> Bool
     ) throws(StoreFailure) {
         try scan(table, from: [], visit)
-    }
-}
-
-/// Collects changes and applies them in batches of bounded size.
-struct TableBatch {
-    private let tables: any Tables
-    private var changes: [TableChange] = []
-    private var bytes = 0
-    private static let limit = 1 << 20
-
-    init(_ tables: any Tables) { self.tables = tables }
-
-    mutating func put(_ table: Table, key: [UInt8], value: [UInt8]) throws(StoreFailure) {
-        changes.append(.put(table, key: key, value: value))
-        bytes += key.count + value.count
-        if bytes > Self.limit { try finish() }
-    }
-
-    mutating func delete(_ table: Table, key: [UInt8]) throws(StoreFailure) {
-        changes.append(.delete(table, key: key))
-        bytes += key.count
-        if bytes > Self.limit { try finish() }
-    }
-
-    mutating func finish() throws(StoreFailure) {
-        guard !changes.isEmpty else { return }
-        try tables.apply(changes)
-        changes.removeAll(keepingCapacity: true)
-        bytes = 0
     }
 }

@@ -10,6 +10,7 @@ struct TablesSalvage {
     static let name = "tables"
     private static let rebuilt = "tables.rebuilt"
     private static let damaged = "tables.damaged"
+    private static let bytesPerWrite = 64 << 20
 
     /// Does nothing where the tables can be read as a whole. Tables that the engine cannot even open are refused.
     func run(_ format: FolderFormat) throws(StoreFailure) {
@@ -41,20 +42,24 @@ struct TablesSalvage {
         guard try damaged.readAround({ _, _, _ in }) > 0 else { return nil }
         let fresh = try RocksTables(
             folder: path(Self.rebuilt), cacheBytes: options.cacheBytes, openFiles: options.tableFiles)
-        var batch = TableBatch(fresh)
+        var rows = TableWrite()
         let lost = try damaged.readAround { table, key, value throws(StoreFailure) in
-            try batch.put(table, key: key, value: value)
+            rows.put(table, key: key, value: value)
+            guard rows.bytes >= Self.bytesPerWrite else { return }
+            try fresh.write(rows)
+            rows = TableWrite()
         }
-        try batch.finish()
+        try fresh.write(rows)
         var meta = try TablesMeta.read(from: fresh)
         if meta == nil {
             // The row was among what is lost: every segment that is there is read.
             var known = TablesMeta()
             known.firstSegment = names.compactMap { SegmentHeader.segment(fileName: $0) }.min() ?? known.firstSegment
-            try fresh.apply([known.change])
+            var row = TableWrite()
+            known.put(into: &row)
+            try fresh.write(row)
             meta = known
         }
-        try fresh.flush()
         return (lost, meta?.firstSegment ?? 1)
     }
 

@@ -10,7 +10,7 @@ enum TablesItem: Sendable {
     case stop
 }
 
-/// The tables' thread: forgets rows and retires segments. RocksDB may stall here for as long as it likes.
+/// The tables' thread: retires segments, and deletes rows with the next write. RocksDB may stall here as long as it likes.
 struct TablesWorker {
     let tables: any Tables
     let disk: any Disk
@@ -22,26 +22,29 @@ struct TablesWorker {
 
     private var retirement: Retirement?
     private var incoming: [TablesItem] = []
-    /// Rows that could not be deleted yet.
-    private var forgotten: [[UInt8]] = []
-    /// Rows that were deleted after the last flush. Opening the tables again would bring them back.
-    private var deleted: [[UInt8]]
+    /// Rows of messages that have ended, to be deleted with the next write. Nobody asks for them any more, and the journal
+    /// knows of their end until that write.
+    private var forgotten: [MessageKey]
+    /// Of the table of request ids, what is before this was deleted: a look at its beginning would step over all that.
+    private var purgedRequests: [UInt8] = []
     /// So many writes of the tables failed one after the other.
     private var failures = 0
     private static let failuresBeforeReopening = 2
-    private static let deletionsBeforeFlush = 100_000
+    /// Without a retirement so many rows wait to be deleted.
+    private static let forgottenBeforeWrite = 100_000
+    private static let pauseMilliseconds: Int32 = 50
     private static let probeName = "PROBE.new"
     private static let retryMilliseconds: Int32 = 1000
 
     init(
-        tables: any Tables, disk: any Disk, files: SegmentFiles, options: StoreOptions, deleted: [[UInt8]],
+        tables: any Tables, disk: any Disk, files: SegmentFiles, options: StoreOptions, forgotten: [MessageKey],
         inbox: Mailbox<TablesItem>, journal: Mailbox<JournalItem>, sinks: [@Sendable ([StoreEvent]) -> Void]
     ) {
         self.tables = tables
         self.disk = disk
         self.files = files
         self.options = options
-        self.deleted = deleted
+        self.forgotten = forgotten
         self.inbox = inbox
         self.journal = journal
         self.sinks = sinks
@@ -56,14 +59,15 @@ struct TablesWorker {
         while true {
             let tries = options.clock() >= nextTry
             guard step(tries: tries) else { return }
-            if tries, hasUnfinished { nextTry = options.clock() + .milliseconds(Int64(Self.retryMilliseconds)) }
-            _ = poller.wait(milliseconds: hasUnfinished ? Self.retryMilliseconds : -1)
+            if tries, failures > 0 { nextTry = options.clock() + .milliseconds(Int64(Self.retryMilliseconds)) }
+            let pause = failures > 0 ? Self.retryMilliseconds : Self.pauseMilliseconds
+            _ = poller.wait(milliseconds: isDue ? pause : -1)
         }
     }
 
-    /// Whether something failed that should be tried again.
-    private var hasUnfinished: Bool {
-        !forgotten.isEmpty || retirement?.isComplete(shards: sinks.count) == true
+    /// Whether there is something to be written.
+    private var isDue: Bool {
+        forgotten.count >= Self.forgottenBeforeWrite || retirement?.isComplete(shards: sinks.count) == true
     }
 
     /// Does what there is to do; false when it was told to stop. `tries` false only takes note of it.
@@ -81,8 +85,8 @@ struct TablesWorker {
         incoming.removeAll(keepingCapacity: true)
         guard tries || isLast else { return true }
         do throws(StoreFailure) {
-            try deleteForgotten()
-            if !isLast { try retire() }
+            // What is forgotten now is found in the journal by the next start.
+            if isDue, !isLast { try write() }
             failures = 0
         } catch {
             options.report(error)
@@ -97,8 +101,6 @@ struct TablesWorker {
     private mutating func reopen() {
         do throws(StoreFailure) {
             try probe()
-            forgotten = deleted + forgotten
-            deleted = []
             try tables.reopen()
             failures = 0
         } catch {
@@ -119,23 +121,61 @@ struct TablesWorker {
 
     private mutating func forget(_ rows: [(cid: CID, seq: Seq)]) {
         for (cid, seq) in rows {
-            let key = QueueRow.key(cid, seq)
+            let key = MessageKey(cid: cid, seq: seq)
             forgotten.append(key)
             retirement?.forget(key)
         }
     }
 
-    private mutating func deleteForgotten() throws(StoreFailure) {
-        guard !forgotten.isEmpty else { return }
-        var batch = TableBatch(tables)
-        for key in forgotten { try batch.delete(.queue, key: key) }
-        try batch.finish()
-        deleted += forgotten
-        forgotten.removeAll(keepingCapacity: true)
-        guard deleted.count > Self.deletionsBeforeFlush else { return }
-        try tables.flush()
-        deleted.removeAll()
+    private mutating func write() throws(StoreFailure) {
+        // Others must not feel it: what was written before is put in order first.
+        guard !tables.isBehind else { return }
+        try checkRoom()
+        var write = TableWrite()
+        for key in forgotten { write.delete(key) }
+        guard let current = retirement, current.isComplete(shards: sinks.count) else {
+            try tables.write(write)
+            forgotten = []
+            return
+        }
+        let meta = try TablesMeta.read(from: tables) ?? TablesMeta()
+        let lost = try current.gather(into: &write, over: meta, file: files[current.segment])
+        let purged = try purge(before: max(meta.lastTime, current.time), &write)
+        try tables.write(write)
+        forgotten = []
+        purgedRequests = purged
+        end(current.segment, lost: lost)
     }
+
+    /// Deletes what nobody will ask for again. Answers the first request id that stays.
+    private func purge(before now: Instant, _ write: inout TableWrite) throws(StoreFailure) -> [UInt8] {
+        let oldest = now + (.zero - options.requestWindow)
+        var count = 0
+        var reached = purgedRequests
+        try tables.scan(.requests, from: purgedRequests) { key, value throws(StoreFailure) in
+            reached = [UInt8](key)
+            guard let row = RequestRow(key: key, value: value), row.answer.acceptedAt < oldest else { return false }
+            write.delete(.requests, key: reached)
+            count += 1
+            return count < Self.purgeLimit
+        }
+        try tables.scan(.revoked) { key, value throws(StoreFailure) in
+            if let expiresAt = RevokedRow.expiry(value), expiresAt <= now { write.delete(.revoked, key: [UInt8](key)) }
+            return true
+        }
+        try tables.scan(.broadcasts) { key, value throws(StoreFailure) in
+            if let forgetAt = BroadcastRow.forgetAt(value), forgetAt <= now {
+                write.delete(.broadcasts, key: [UInt8](key))
+            }
+            return true
+        }
+        // A row of the same time may still come.
+        let bound = RequestRow.key(since: oldest)
+        return reached.lexicographicallyPrecedes(bound) ? reached : bound
+    }
+
+    /// More than a segment can bring in, so that purging keeps up.
+    private static let purgeLimit = 1 << 20
 
     /// RocksDB takes a full disk badly: rather wait here, with the segment where it is.
     private func checkRoom() throws(StoreFailure) {
@@ -153,32 +193,27 @@ struct TablesWorker {
         return true
     }
 
-    /// What a flush of the tables may take at once, in bytes.
+    /// What a write of the tables may take at once, in bytes.
     private static let roomForFlush = 64 << 20
 
-    private mutating func retire() throws(StoreFailure) {
-        guard let current = retirement, current.isComplete(shards: sinks.count) else { return }
-        try checkRoom()
-        let lost = try current.carryOut(
-            tables: tables, file: files[current.segment], requestWindow: options.requestWindow)
-        deleted.removeAll()
+    private mutating func end(_ segment: UInt32, lost: [MessageReference]) {
         for reference in lost {
             options.report(
                 StoreFailure(
                     .corrupted,
                     "The message \(reference.seq) of device \(reference.cid) is lost: "
-                        + "\(SegmentHeader.fileName(current.segment)) is damaged"))
+                        + "\(SegmentHeader.fileName(segment)) is damaged"))
         }
         retirement = nil
-        files[current.segment] = nil
+        files[segment] = nil
         do throws(SystemError) {
-            try disk.remove(SegmentHeader.fileName(current.segment))
+            try disk.remove(SegmentHeader.fileName(segment))
             try disk.syncDirectory()
         } catch {
             // The next start removes it: the tables say that it is past.
             options.report(StoreFailure(error))
         }
-        for sink in sinks { sink([.segmentRetired(current.segment)]) }
-        journal.post(.retired(current.segment))
+        for sink in sinks { sink([.segmentRetired(segment)]) }
+        journal.post(.retired(segment))
     }
 }

@@ -33,39 +33,6 @@ struct BenchDevice {
     var sentAt: UInt64 = 0
 }
 
-/// What a handshake needs until its welcome: the bodies under the proofs. The gateway's own proofs are not checked here, that
-/// would be the load's time and not the gateway's.
-struct BenchHandshake {
-    let hello: [UInt8]
-    var challenge: [UInt8] = []
-
-    /// The frame's bytes, its proof in it.
-    func prove(_ login: LoginFrame, secret: Bytes32) -> [UInt8] {
-        var login = login
-        let text = Transcript.login(hello: hello, challenge: challenge, signedPart: login.signedPart())
-        login.proof = Self.proof(secret.bytes, text)
-        return login.encoded()
-    }
-
-    func prove(_ register: RegisterFrame, appSecret: [UInt8]) -> [UInt8] {
-        var register = register
-        let text = Transcript.register(hello: hello, challenge: challenge, signedPart: register.signedPart())
-        register.proof = Self.proof(appSecret, text)
-        return register.encoded()
-    }
-
-    func prove(_ login: LinkLoginFrame, masterSecret: String) -> [UInt8] {
-        var login = login
-        let text = Transcript.linkLogin(hello: hello, challenge: challenge, signedPart: login.signedPart())
-        login.proof = Self.proof(Array(masterSecret.utf8), text)
-        return login.encoded()
-    }
-
-    private static func proof(_ key: [UInt8], _ text: [UInt8]) -> Bytes32 {
-        Bytes32(Cryptography.hmacSHA256(key: key, text)) ?? .zero
-    }
-}
-
 extension BenchLoad {
     /// Devices come from several addresses, as one has too few ports for many connections to one place.
     private func source(_ index: Int) -> UInt32 {
@@ -181,27 +148,34 @@ extension BenchLoad {
     }
 
     private mutating func deliver(_ index: Int, _ body: UnsafeRawBufferPointer, _ received: UInt64) {
-        guard let push = BenchStamp.read(push: body) else {
+        guard let push = BenchPush.read(body), let stamp = stamp(of: push) else {
             problems.note("a push is not of this run")
             return
         }
         if takesNothing { return }
         devices[index].unacknowledged &+= 1
-        let (seq, due, isBroadcast, isCompressed) = push
-        if isCompressed { tally.compressed += 1 }
-        guard seq > devices[index].lastSeq else {
+        guard push.seq > devices[index].lastSeq else {
             tally.repeats += 1
             return
         }
-        devices[index].lastSeq = seq
-        if isBroadcast { return tookBroadcast(due, received) }
+        devices[index].lastSeq = push.seq
+        if settings.mode == .broadcast, stamp.isBroadcast { return tookBroadcast(stamp.due, received) }
         devices[index].received += 1
         tally.delivered += 1
         // What lay there for long says nothing about how fast it came.
         guard !crowd.contains(index) else { return }
-        let latency = received > due ? received - due : 0
+        let latency = received > stamp.due ? received - stamp.due : 0
         deliveries.record(latency)
         recent.record(latency)
+    }
+
+    private mutating func stamp(of push: BenchPush) -> BenchStamp.Reading? {
+        guard push.flags.contains(.compressed) else { return BenchStamp.read(push.payload) }
+        guard let parts = try? CompressedPayload.split(push.payload),
+            let original = Inflation.inflate(parts.stream, count: parts.originalCount)
+        else { return nil }
+        tally.compressed += 1
+        return original.withUnsafeBytes { BenchStamp.read($0) }
     }
 
     private mutating func receive(_ index: Int, _ type: UInt8, _ body: UnsafeRawBufferPointer) {

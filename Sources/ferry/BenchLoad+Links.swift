@@ -10,7 +10,9 @@ struct BenchLinkTemplate {
 
     init(_ payload: BenchPayload, payloadBytes: Int) {
         let run = Identifier128(bytes: Cryptography.random(16)) ?? Identifier128(high: 1, low: 1)
-        variants = payload.variants(payloadBytes).map { LinkPushFrame(id: run, cid: CID(run), payload: $0).encoded() }
+        variants = payload.variants(payloadBytes).map {
+            LinkPushFrame(id: run, cid: CID(run), payload: $0).encoded()
+        }
         stampOffset = variants[0].count - payloadBytes
         // Type and length stand before the body, which begins with the ids.
         let body = 16 + 16 + 4 + ByteWriter.varintSize(UInt64(payloadBytes)) + payloadBytes

@@ -151,13 +151,16 @@ struct BenchSettings {
         }
         warmUpSeconds = try Self.number(arguments, "--warm-up", 0...3_600) ?? 1
         payloadBytes = try Self.number(arguments, "--payload-bytes", BenchStamp.bytes...Limits.payloadBytes) ?? 256
-        payload = try Self.choice(arguments, "--payload", .filler)
-        compresses = arguments.has("--compress")
-        guard payload == .filler || ingress == .link else {
-            throw BenchFailure(sentence: "--payload \(payload.rawValue) needs --ingress link, which takes any bytes")
-        }
         guard mode != .broadcast || payloadBytes > BenchStamp.bytes else {
             throw BenchFailure(sentence: "--mode broadcast needs --payload-bytes above \(BenchStamp.bytes)")
+        }
+        payload = try Self.choice(arguments, "--payload", .filler)
+        compresses = arguments.has("--compress")
+        guard payload == .filler || mode != .broadcast else {
+            throw BenchFailure(sentence: "--mode broadcast tells messages apart by their filler: leave --payload out")
+        }
+        guard payload == .filler || ingress == .link else {
+            throw BenchFailure(sentence: "--payload \(payload.rawValue) needs --ingress link, which takes any bytes")
         }
         backends = try Self.number(arguments, "--connections", 1...1_000) ?? (ingress == .http ? 32 : 4)
         pipeline =

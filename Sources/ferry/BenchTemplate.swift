@@ -7,7 +7,6 @@ enum BenchStamp {
     static let bytes = 16
     /// What fills the payload of a message for everybody; those for one device have something else.
     static let broadcastMark = "b"
-    private static let broadcastByte: UInt8 = 98
 
     static func write(_ value: UInt64, to bytes: UnsafeMutableRawBufferPointer, at offset: Int) {
         for position in 0..<16 {
@@ -22,30 +21,13 @@ enum BenchStamp {
         return String(decoding: digits, as: UTF8.self)
     }
 
-    /// What a push frame of this bench's making says.
-    typealias Push = (seq: UInt64, due: UInt64, isBroadcast: Bool, isCompressed: Bool)
-
-    /// nil when it is not of this bench's making. By hand, since decoding into a `PushFrame` would copy the payload.
-    static func read(push body: UnsafeRawBufferPointer) -> Push? {
-        var reader = ByteReader(body)
-        guard let seq = reader.varint(), let flags = reader.byte(), reader.raw(16) != nil,
-            reader.string(limit: WireLimits.taskIDBytes) != nil,
-            let payload = reader.string(limit: Limits.payloadBytes)
-        else { return nil }
-        guard PushFrame.Flags(rawValue: flags).contains(.compressed) else {
-            guard let due = read(payload) else { return nil }
-            return (seq, due, payload.count > bytes && payload[bytes] == broadcastByte, false)
-        }
-        guard let parts = try? CompressedPayload.split(payload),
-            let original = Inflation.inflate(parts.stream, count: parts.originalCount)
-        else { return nil }
-        return original.withUnsafeBytes { original in
-            read(original).map { (seq, $0, original.count > bytes && original[bytes] == broadcastByte, true) }
-        }
+    struct Reading {
+        let due: UInt64
+        let isBroadcast: Bool
     }
 
     /// nil when the payload is not of this bench's making.
-    static func read(_ payload: UnsafeRawBufferPointer) -> UInt64? {
+    static func read(_ payload: UnsafeRawBufferPointer) -> Reading? {
         guard payload.count >= bytes else { return nil }
         var value: UInt64 = 0
         for position in 0..<bytes {
@@ -55,7 +37,23 @@ enum BenchStamp {
             default: return nil
             }
         }
-        return value
+        return Reading(due: value, isBroadcast: payload.count > bytes && payload[bytes] == 98)
+    }
+}
+
+/// What the bench looks at of a push frame. By hand, since decoding into a `PushFrame` would copy the payload, to which this
+/// points: it is gone when the frame is.
+struct BenchPush {
+    let seq: UInt64
+    let flags: PushFrame.Flags
+    let payload: UnsafeRawBufferPointer
+
+    static func read(_ body: UnsafeRawBufferPointer) -> BenchPush? {
+        var reader = ByteReader(body)
+        guard let seq = reader.varint(), let flags = reader.byte(), reader.raw(16) != nil,
+            reader.string(limit: WireLimits.taskIDBytes) != nil, let payload = reader.string(limit: Limits.payloadBytes)
+        else { return nil }
+        return BenchPush(seq: seq, flags: PushFrame.Flags(rawValue: flags), payload: payload)
     }
 }
 

@@ -83,15 +83,15 @@ extension MemoryBench {
     }
 
     private mutating func deliver(_ index: Int, _ body: UnsafeRawBufferPointer, _ received: UInt64) {
-        guard let (seq, due, _, _) = BenchStamp.read(push: body) else {
+        guard let push = BenchPush.read(body), let due = BenchStamp.read(push.payload)?.due else {
             problems.note("a push is not of this run")
             return
         }
-        guard seq > devices[index].lastSeq else {
+        guard push.seq > devices[index].lastSeq else {
             tally.repeats += 1
             return
         }
-        devices[index].lastSeq = seq
+        devices[index].lastSeq = push.seq
         tally.delivered += 1
         deliveries.record(received > due ? received - due : 0)
     }

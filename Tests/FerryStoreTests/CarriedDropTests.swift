@@ -32,7 +32,7 @@ struct CarriedDropTests {
         remains.devices = [DeviceRecord(registration: second)]
         store.submit([.remains(segment: 1, remains, isLast: true)], from: 0)
         var faults = MemoryTables.Faults()
-        if !isRetired { faults.appliesBefore = 1 }
+        if !isRetired { faults.writesBefore = 0 }
         fixture.tables.inject(faults)
         store.step()
         store.step()

@@ -40,7 +40,7 @@ final class Fixture {
         }
     }
 
-    /// Cuts the power (memory alone). So many changes of the tables that were not flushed are on disk all the same.
+    /// Cuts the power (memory alone). So many writes of the tables that failed are on disk all the same.
     func crash(_ fate: MemoryDisk.Fate, keeping changes: Int = 0) {
         disk = disk.afterCrash(fate)
         tables = tables.afterCrash(keeping: changes)

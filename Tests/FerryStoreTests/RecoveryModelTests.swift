@@ -43,7 +43,6 @@ struct RecoveryModelTests {
             let shard = ModelShard(store)
             try store.start(sinks: [shard.sink])
             var faults = MemoryTables.Faults()
-            faults.flushesByItself = seed % 2 == 0
             fixture.tables.inject(faults)
             for _ in 0..<Int.random(in: 20...300, using: &work.generator) {
                 shard.append(work.records(shard.state))
@@ -51,7 +50,7 @@ struct RecoveryModelTests {
                 if Int.random(in: 0..<5, using: &work.generator) == 0 { shard.pump() }
                 if seed % 3 == 0, Int.random(in: 0..<30, using: &work.generator) == 0 {
                     // A retirement that breaks off between its rows and its end.
-                    faults.appliesBefore = Int.random(in: 0...3, using: &work.generator)
+                    faults.writesBefore = Int.random(in: 0...3, using: &work.generator)
                     fixture.tables.inject(faults)
                 }
             }

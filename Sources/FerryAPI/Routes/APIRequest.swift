@@ -78,13 +78,6 @@ package struct SinglePush: Hashable, Sendable {
     }
 }
 
-/// What a push that came over a link asks for, checked.
-package struct LinkPushTerms: Hashable, Sendable {
-    package let ttl: TimeToLive
-    /// The sender's own alert; nil for the gateway's default.
-    package let alert: APNsAlert?
-}
-
 /// `POST /push/all`: a message for every device of the app.
 package struct BroadcastPush: Hashable, Sendable {
     /// As in a `SinglePush`.
@@ -109,6 +102,13 @@ package struct BroadcastPush: Hashable, Sendable {
         }
         return writer.bytes
     }
+}
+
+/// What a push that came over a link asks for, checked.
+package struct LinkPushTerms: Hashable, Sendable {
+    package let ttl: TimeToLive
+    /// The sender's own alert; nil for the gateway's default.
+    package let alert: APNsAlert?
 }
 
 /// `POST /push/single/batch/cid`: up to 200 single pushes in one call.
