@@ -68,11 +68,12 @@ struct PayloadCompressor: ~Copyable {
 }
 
 extension Shard {
+    /// Whether a payload of so many bytes is tried at all, for a device that takes it.
+    func isWorthCompressing(_ bytes: Int) -> Bool { bytes >= environment.configuration.compressionBytes ?? .max }
+
     /// Sends a push with its payload compressed. false, and nothing is sent, where that is too short or does not shrink.
     mutating func sendCompressed(_ content: AcceptedMessage, isOffLine: Bool, _ slot: Int) -> Bool {
-        guard let threshold = environment.configuration.compressionBytes, content.payload.count >= threshold else {
-            return false
-        }
+        guard isWorthCompressing(content.payload.count) else { return false }
         guard let length = compressor.compress(content.payload) else {
             counters.compression.unshrunk += 1
             return false

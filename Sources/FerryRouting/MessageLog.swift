@@ -43,6 +43,22 @@ package struct MessageLog: Hashable, Sendable {
         return message
     }
 
+    /// In order.
+    func appendAll(to messages: inout [KeptMessage]) { messages.append(contentsOf: storage[head...]) }
+
+    /// As a new one, with its memory unless that is much.
+    mutating func removeAll() {
+        var emptied = MessageLog()
+        if storage.capacity <= Self.keptCapacity {
+            swap(&emptied.storage, &storage)
+            emptied.storage.removeAll(keepingCapacity: true)
+        }
+        self = emptied
+    }
+
+    /// What a log that was emptied may hold for the next messages.
+    private static let keptCapacity = 16
+
     /// Costs what stands on the shorter side of `index`.
     package mutating func remove(at index: Int) -> KeptMessage {
         let message = storage[head + index]

@@ -98,6 +98,7 @@ struct DeviceWorld: Hashable {
         let before = model
         let beyond =
             if case .acknowledged(let seq) = event { before.isAttached && seq > before.ackBound } else { false }
+        try DeviceExpress.check(event, at: machine, now: now, policy: policy)
         var actions: [DeviceAction] = []
         machine.handle(event, now: now, policy: policy, actions: &actions)
         model.handle(event, now: now, policy: policy)
