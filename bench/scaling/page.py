@@ -163,9 +163,10 @@ def backlog(part: dict) -> list[str]:
         "## Collecting as a device's backlog grows", "", "![CPU per collected message by backlog](backlog.png)", "",
         *table(["backlog of each", "devices", "from the journal: CPU-s per million", "collected per second",
                 "from the tables: CPU-s per million", "collected per second"], rows), "",
-        "Devices come back, take what was kept, acknowledge and go. Each has its login, about 25 µs with the proofs, and its",
-        "connection's beginning and end: at a backlog of one that is nearly all there is, and at ten still the larger part. From a",
-        "hundred on it is spread thin, and what is left is a message's own cost, which does not grow with the backlog: the stream",
+        "Devices come back, take what was kept, acknowledge and go. Each has a connection that begins and ends, in the kernel too, and",
+        "a login with its proofs: at a backlog of one that is nearly all there is, and at ten still the larger part. The dotted line",
+        "is what comes of that alone. From a hundred on it is spread thin, and what is left is a message's own cost, which does not",
+        "grow with the backlog. From the tables each device costs a read more, and each message its way out of them. The stream",
         "is read from its cursor, a window at a time.", "", *provenance(part)]
 
 
