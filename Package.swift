@@ -85,7 +85,7 @@ let package = Package(
             exclude: ["ClientStateMachine.matrix.txt"]),
         .testTarget(
             name: "FerryStoreTests",
-            dependencies: ["FerryCore", "FerryIO", "FerryStats", "FerryStore", "FerryTestSupport"]),
+            dependencies: ["FerryCore", "FerryIO", "FerryStats", "FerryStore", "FerryTestSupport", "CRocksDB"]),
         .testTarget(
             name: "FerryGatewayTests",
             dependencies: [

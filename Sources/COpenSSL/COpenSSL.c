@@ -6,10 +6,10 @@
 #include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/kdf.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
+#include <string.h>
 
 int copenssl_random(uint8_t *out, size_t count) {
     return count <= INT_MAX && RAND_bytes(out, (int)count) == 1;
@@ -21,11 +21,30 @@ int copenssl_sha256(const uint8_t *bytes, size_t count, uint8_t out[32]) {
            SHA256_Final(out, &context) == 1;
 }
 
+// RFC 2104. HMAC() searches for its algorithms, under locks, and takes memory at every call.
+static int keyed_half(const uint8_t block[64], uint8_t pad, const uint8_t *bytes, size_t count, uint8_t out[32]) {
+    SHA256_CTX context;
+    uint8_t padded[64];
+    for (int i = 0; i < 64; i++) padded[i] = block[i] ^ pad;
+    int ok = SHA256_Init(&context) == 1 && SHA256_Update(&context, padded, sizeof padded) == 1 &&
+             (count == 0 || SHA256_Update(&context, bytes, count) == 1) && SHA256_Final(out, &context) == 1;
+    OPENSSL_cleanse(padded, sizeof padded);
+    OPENSSL_cleanse(&context, sizeof context);
+    return ok;
+}
+
 int copenssl_hmac_sha256(const uint8_t *key, size_t key_count, const uint8_t *bytes, size_t count, uint8_t out[32]) {
-    static const uint8_t empty = 0;
-    unsigned int size = 32;
-    if (key_count > INT_MAX) return 0;
-    return HMAC(EVP_sha256(), key_count ? key : &empty, (int)key_count, bytes, count, out, &size) != NULL;
+    uint8_t block[64] = {0};
+    uint8_t inner[32];
+    if (key_count > sizeof block) {
+        if (!copenssl_sha256(key, key_count, block)) return 0;
+    } else if (key_count > 0) {
+        memcpy(block, key, key_count);
+    }
+    int ok = keyed_half(block, 0x36, bytes, count, inner) && keyed_half(block, 0x5c, inner, sizeof inner, out);
+    OPENSSL_cleanse(block, sizeof block);
+    OPENSSL_cleanse(inner, sizeof inner);
+    return ok;
 }
 
 int copenssl_hkdf_sha256(const uint8_t *key, size_t key_count, const uint8_t *salt, size_t salt_count,

@@ -22,7 +22,7 @@ package enum Hexadecimal {
     }
 
     /// The eight digits of `number`, as they lie in memory: all at once, a byte each.
-    private static func digits(_ number: UInt32) -> UInt64 {
+    static func digits(_ number: UInt32) -> UInt64 {
         // Spread: each step halves the groups and doubles the room between them, until each nibble has its own byte.
         var spread = UInt64(number)
         spread = (spread | spread << 16) & 0x0000_ffff_0000_ffff

@@ -7,19 +7,28 @@ internal import FerryWire
 final class BroadcastContent: Sendable {
     let broadcast: AcceptedBroadcast
     let frame: SharedPush
+    /// The same with its payload compressed, for devices that take that; nil where it is too short or does not shrink.
+    let compressedFrame: SharedPush?
+    let compressedCount: Int
     private let budget: Budget
 
-    /// `budget` has been charged with `broadcast.payload.count`, and gets it back with the memory.
-    init(_ broadcast: AcceptedBroadcast, budget: Budget) {
+    /// `budget` has been charged with `broadcast.payload.count`; it is charged with `compressed`, what a push carries instead of
+    /// the payload, and gets all back with the memory.
+    init(_ broadcast: AcceptedBroadcast, compressed: [UInt8]?, budget: Budget) {
         self.broadcast = broadcast
         frame = SharedPush(
             messageID: broadcast.messageID, taskID: broadcast.taskID,
             // What is on disk was checked when it came in.
             payload: Array(broadcast.payload.prefix(Limits.payloadBytes)))
+        compressedFrame = compressed.map {
+            SharedPush(messageID: broadcast.messageID, taskID: broadcast.taskID, payload: $0)
+        }
+        compressedCount = compressed?.count ?? 0
         self.budget = budget
+        budget.change(by: compressedCount)
     }
 
-    deinit { budget.change(by: -broadcast.payload.count) }
+    deinit { budget.change(by: -broadcast.payload.count - compressedCount) }
 }
 
 /// A call for a broadcast, on its way from the shard that it came in at to the owner of the app.

@@ -108,7 +108,7 @@ package final class Gateway: Sendable {
             broadcastBudget: Budget(key: "broadcastBytes", cap: configuration.broadcastBytes))
         try store.start(
             sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
-        let parts = ShardRecovery.divide(recovery, among: shards, budget: environment.broadcastBudget)
+        let parts = ShardRecovery.divide(recovery, among: shards, environment)
         let starts = try Mailbox<SystemError?>()
         var started: [OSThread] = []
         for index in 0..<shards {

@@ -34,6 +34,13 @@ struct PayloadCompressor: ~Copyable {
         return length.map { prefix + $0 }
     }
 
+    /// What a push carries instead of `payload`, for as long as many need it; nil when that is shorter than `threshold`, or
+    /// does not shrink.
+    mutating func compressed(_ payload: [UInt8], _ threshold: Int?) -> [UInt8]? {
+        guard let threshold, payload.count >= threshold, let length = compress(payload) else { return nil }
+        return Array(output[..<length])
+    }
+
     /// Whether trying may be worth its time, judged by a thousand bytes from all over the payload. Images and what is
     /// compressed or encrypted already have all bytes equally often, and zlib takes longest to find out that it gains
     /// nothing there.
@@ -61,11 +68,12 @@ struct PayloadCompressor: ~Copyable {
 }
 
 extension Shard {
+    /// Whether a payload of so many bytes is tried at all, for a device that takes it.
+    func isWorthCompressing(_ bytes: Int) -> Bool { bytes >= environment.configuration.compressionBytes ?? .max }
+
     /// Sends a push with its payload compressed. false, and nothing is sent, where that is too short or does not shrink.
     mutating func sendCompressed(_ content: AcceptedMessage, isOffLine: Bool, _ slot: Int) -> Bool {
-        guard let threshold = environment.configuration.compressionBytes, content.payload.count >= threshold else {
-            return false
-        }
+        guard isWorthCompressing(content.payload.count) else { return false }
         guard let length = compressor.compress(content.payload) else {
             counters.compression.unshrunk += 1
             return false

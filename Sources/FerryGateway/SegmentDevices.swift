@@ -35,7 +35,7 @@ struct SegmentDevices {
 struct SeenNumbers {
     private var words: ContiguousArray<UInt64>
 
-    /// Of numbers below `bound`; others count as seen.
+    /// Of numbers below `bound`; what is far beyond counts as seen.
     init(below bound: Int) { words = ContiguousArray(repeating: 0, count: (bound + 63) / 64) }
 
     /// Whether it is the first time.

@@ -87,7 +87,10 @@ extension Shard {
             app: order.app, taskID: TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .app),
             messageID: MessageID(randomIdentifier()), acceptedAt: now, expiresAt: expiresAt, request: order.key,
             payload: order.push.payload)
-        let content = BroadcastContent(broadcast, budget: environment.broadcastBudget)
+        let content = BroadcastContent(
+            broadcast,
+            compressed: compressor.compressed(order.push.payload, environment.configuration.compressionBytes),
+            budget: environment.broadcastBudget)
         append(.broadcastAccepted(broadcast), .broadcastAccepted(content))
     }
 

@@ -71,13 +71,13 @@ extension Shard {
         return true
     }
 
-    /// The frame of a broadcast that may be sent now; nil when its time is over and the device is about to be told.
-    func sharedFrame(of message: KeptMessage, _ device: Int) -> SharedPush? {
+    /// The content of a broadcast that may be sent now; nil when its time is over and the device is about to be told.
+    func sharedContent(of message: KeptMessage, _ device: Int) -> BroadcastContent? {
         let number = devices.appNumber(of: device)
         guard let index = broadcasts.index(number, ordinal: message.broadcastOrdinal) else { return nil }
         let broadcast = broadcasts.lines[number].placed[index].broadcast
         guard broadcast.isLiveOnly || broadcast.expiresAt > now else { return nil }
-        return broadcasts.lines[number].placed[index].content?.frame
+        return broadcasts.lines[number].placed[index].content
     }
 
     // MARK: - Passes over the devices

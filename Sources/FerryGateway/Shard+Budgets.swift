@@ -45,7 +45,8 @@ extension Shard {
     /// The message is not kept any more, or never will be.
     mutating func giveBackRoom(_ bytes: Int) {
         storeBytes -= bytes
-        environment.storeBudget.change(by: -bytes)
+        // To the shared sum at the end of the turn.
+        reuse.returnedBytes += bytes
     }
 
     /// The message was kept before this process began.

@@ -56,16 +56,19 @@ extension Shard {
         }
     }
 
-    private mutating func end(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
+    mutating func end(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
         if message.isShared { return endShared(message, reason, device) }
         note(.ended(message.seq, reason), device)
         let state = reason.state
         giveBackRoom(Int(message.payloadBytes))
         let cid = devices[device].cid
+        if state == .delivered {
+            if isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
+            return
+        }
         let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
         // The row of a drop that is told goes once the drop is on disk: until then a restart must find the one or the other.
         if !isTold, isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
-        guard state != .delivered else { return }
         let record = Record.settled(cid: cid, seq: message.seq, state: state, isTold: isTold)
         if isTold { markChanged(device) }
         let effect: CommitEffect? = isTold ? .dropRecorded(cid, record, segment: message.location.segment) : nil

@@ -24,11 +24,14 @@ extension Shard {
     }
 
     mutating func submitJournal() {
-        for device in acknowledging.map(Int.init) where devices.isInUse(device) {
+        for place in acknowledging.indices {
+            let device = Int(acknowledging[place])
+            guard devices.isInUse(device) else { continue }
             devices[device].isAckPending = false
             let cid = devices[device].cid
-            append(.acknowledged(cid: cid, upTo: devices[device].machine.acknowledged), nil)
-            note(.acknowledged(upTo: devices[device].machine.acknowledged), device)
+            let seq = devices[device].machine.acknowledged
+            RecordCodec.appendAcknowledged(cid, upTo: seq, to: &journal.writer)
+            note(.acknowledged(upTo: seq), of: cid)
         }
         acknowledging.removeAll(keepingCapacity: true)
         if now >= deferredUntil {

@@ -163,14 +163,16 @@ extension Shard {
         segmentDevices.add(device, segment: location.segment)
         // What was for everybody before it comes before it.
         catchUp(device)
-        // Only who may be sent to at once, or has an alert that may be, is worth a copy of the content.
-        if devices[device].connection != nil || order.hasAlert, let message = Self.message(pending, records) {
-            atHand.append(message)
-            atHandCursor = 0
-        }
         // The device may have gone and come back while the record was on its way to the disk.
         let wasAway = !pending.wasOnline || devices[device].absences != pending.absences
-        tell(device: device, .messageSynced(KeptMessage(pending, location: location, wasOffline: wasAway)))
+        let message = KeptMessage(pending, location: location, wasOffline: wasAway)
+        if deliverAtOnce(message, pending, records, device) { return }
+        // Only who may be sent to at once, or has an alert that may be, is worth a copy of the content.
+        if devices[device].connection != nil || order.hasAlert, let content = Self.message(pending, records) {
+            atHand.append(content)
+            atHandCursor = 0
+        }
+        tell(device: device, .messageSynced(message))
         if !atHand.isEmpty { atHand.removeAll(keepingCapacity: true) }
     }
 

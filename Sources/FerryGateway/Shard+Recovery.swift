@@ -39,7 +39,7 @@ struct ShardRecovery: Sendable {
 
     /// Divides `recovery` among shards. A request id's key ends in its device's partition. Every shard refuses every revoked
     /// token, but only the first keeps them on disk.
-    static func divide(_ recovery: Recovery, among shards: Int, budget: Budget) -> [ShardRecovery] {
+    static func divide(_ recovery: Recovery, among shards: Int, _ environment: ShardEnvironment) -> [ShardRecovery] {
         var parts = (0..<shards).map { _ in
             ShardRecovery(highest: recovery.highest, firstSegment: recovery.firstSegment)
         }
@@ -51,7 +51,16 @@ struct ShardRecovery: Sendable {
             parts[partition.owner(among: shards)].requests.append(request)
         }
         for shard in parts.indices { parts[shard].registered = recovery.registered }
-        for found in recovery.broadcasts { divide(found, among: &parts, budget) }
+        var compressor = PayloadCompressor()
+        for found in recovery.broadcasts {
+            let payload = found.broadcast.payload
+            environment.broadcastBudget.change(by: payload.count)
+            let content = BroadcastContent(
+                found.broadcast,
+                compressed: compressor.compressed(payload, environment.configuration.compressionBytes),
+                budget: environment.broadcastBudget)
+            divide(found, content, among: &parts)
+        }
         for shard in parts.indices {
             parts[shard].revokedTokens = recovery.revokedTokens.map {
                 ($0.digest, $0.expiresAt, shard == 0 ? $0.segment : 0)
@@ -76,10 +85,10 @@ struct ShardRecovery: Sendable {
     }
 
     /// A shard that has not placed it in all of its partitions does so at once, its end or not: it was accepted.
-    private static func divide(_ found: RecoveredBroadcast, among parts: inout [ShardRecovery], _ budget: Budget) {
+    private static func divide(
+        _ found: RecoveredBroadcast, _ content: BroadcastContent, among parts: inout [ShardRecovery]
+    ) {
         let shards = parts.count
-        budget.change(by: found.broadcast.payload.count)
-        let content = BroadcastContent(found.broadcast, budget: budget)
         var missing = 0
         for shard in parts.indices {
             let partitions = Array(stride(from: shard, to: Limits.partitions, by: shards))
@@ -111,6 +120,7 @@ extension Shard {
         for found in recovery.devices {
             let device = devices.insert(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }
+            devices[device].machine.willRestore(found.kept.count)
             let missed = restoreLog(of: device, found.kept)
             var listed: UInt32 = 0
             for message in found.kept {

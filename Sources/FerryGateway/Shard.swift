@@ -12,8 +12,9 @@ internal import FerryWire
 /// is shared; other threads talk to it through its mailbox. It is the driver of the pure machines: it reads, tells them what
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
-/// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for
+/// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Devices` (a device's decisions), `+Delivery`
+/// (the stream to a device), `+Journal` (what waits for
 /// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
@@ -115,6 +116,7 @@ struct Shard: ~Copyable {
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
     var deviceActions: [[DeviceAction]] = []
+    var reuse = DeliveryMemory()
     /// Messages of one device whose content is at hand, in order of `seq`: just accepted, or just read.
     var atHand: [AcceptedMessage] = []
     var atHandCursor = 0
@@ -214,6 +216,7 @@ struct Shard: ~Copyable {
         answerLinks()
         flushDirty()
         handOverFacts()
+        endDelivery()
         reportMemory()
         postMail()
     }

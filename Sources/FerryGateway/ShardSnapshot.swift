@@ -65,6 +65,12 @@ package struct CompressionCounters: Sendable, Equatable {
     /// Messages that were tried and sent as they are, since they would not have got shorter by a tenth.
     package var unshrunk: UInt64 = 0
 
+    mutating func count(before: Int, after: Int) {
+        messages += 1
+        bytesBefore += UInt64(before)
+        bytesAfter += UInt64(after)
+    }
+
     mutating func add(_ other: Self) {
         messages += other.messages
         bytesBefore += other.bytesBefore

@@ -42,7 +42,7 @@ package final class SteppedGateway {
             storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes),
             broadcastBudget: Budget(key: "broadcastBytes", cap: configuration.broadcastBytes))
         try store.start(sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
-        let parts = ShardRecovery.divide(recovery, among: shards, budget: environment.broadcastBudget)
+        let parts = ShardRecovery.divide(recovery, among: shards, environment)
         var boxes: [Box] = []
         for index in 0..<shards {
             boxes.append(

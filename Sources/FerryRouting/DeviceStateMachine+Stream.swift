@@ -54,7 +54,8 @@ extension DeviceStateMachine {
         return .message(message)
     }
 
-    mutating func didSend(_ seq: Seq) {
+    /// `.sent`, which has no action and changes no deadline.
+    package mutating func didSend(_ seq: Seq) {
         guard case .attached = presence else { return }
         if gaps.contains(where: { $0.upTo == seq }) {
             window.didSend(seq, bytes: 0)

@@ -49,6 +49,11 @@ package struct DeviceStateMachine: Hashable, Sendable {
         return all
     }
 
+    /// So many messages are put back.
+    package mutating func willRestore(_ count: Int) {
+        if count > 0 { log.reserve(count) }
+    }
+
     /// Puts back a message found at opening. In order of `seq`, before any event.
     package mutating func restore(_ message: KeptMessage) {
         log.append(message)

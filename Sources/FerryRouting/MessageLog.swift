@@ -31,6 +31,9 @@ package struct MessageLog: Hashable, Sendable {
         weigh(message, 1)
     }
 
+    /// Room for exactly so many, where they are known beforehand.
+    package mutating func reserve(_ count: Int) { storage.reserveCapacity(count) }
+
     package mutating func removeFirst() -> KeptMessage? {
         guard !isEmpty else { return nil }
         let message = storage[head]
@@ -39,6 +42,22 @@ package struct MessageLog: Hashable, Sendable {
         cutOff()
         return message
     }
+
+    /// In order.
+    func appendAll(to messages: inout [KeptMessage]) { messages.append(contentsOf: storage[head...]) }
+
+    /// As a new one, with its memory unless that is much.
+    mutating func removeAll() {
+        var emptied = MessageLog()
+        if storage.capacity <= Self.keptCapacity {
+            swap(&emptied.storage, &storage)
+            emptied.storage.removeAll(keepingCapacity: true)
+        }
+        self = emptied
+    }
+
+    /// What a log that was emptied may hold for the next messages.
+    private static let keptCapacity = 16
 
     /// Costs what stands on the shorter side of `index`.
     package mutating func remove(at index: Int) -> KeptMessage {
@@ -106,20 +125,10 @@ package struct MessageLog: Hashable, Sendable {
         return low
     }
 
-    /// The messages that were accepted in this segment of the journal; `seq` and segments rise together.
-    package func messages(inSegment segment: UInt32) -> ArraySlice<KeptMessage> {
-        func first(notBelow bound: UInt32) -> Int {
-            var low = head
-            var high = storage.count
-            while low < high {
-                let middle = (low + high) / 2
-                if storage[middle].location.segment < bound { low = middle + 1 } else { high = middle }
-            }
-            return low
-        }
-        let start = first(notBelow: segment)
-        guard start < storage.count, storage[start].location.segment == segment else { return [] }
-        return ArraySlice(storage[start..<(segment == .max ? storage.count : first(notBelow: segment + 1))])
+    /// The device's own messages that were accepted in this segment of the journal. Not by bisection: entries of broadcasts,
+    /// which have no place there, stand between them.
+    package func messages(inSegment segment: UInt32) -> [KeptMessage] {
+        storage[head...].filter { $0.location.segment == segment && !$0.isShared }
     }
 
     package static func == (left: Self, right: Self) -> Bool {

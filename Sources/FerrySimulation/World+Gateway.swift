@@ -24,7 +24,9 @@ extension World {
             waitingStubs = []
             ledger.gatewayStarted(shards: configuration.shards)
             let timeline = SteppedTimeline(TimelineOptions(clock: { clock.now }), disk: timelineDisk)
-            let network = MemoryNetwork(watchers: configuration.shards, room: scenario.sendBuffer.map { Int($0) })
+            // The kernel gives a socket twice what it is asked for.
+            let room = scenario.sendBuffer.map { Int($0) * 2 }
+            let network = MemoryNetwork(watchers: configuration.shards, room: room)
             let gateway = try SteppedGateway(
                 configuration, store: store, wake: wake, timeline: timeline, seed: dice.next(), clock: { clock.now },
                 network: network, raise: { clock.raise(to: $0) })

@@ -46,6 +46,25 @@ package struct FactReader {
     }
 }
 
+extension FactReader {
+    /// Calls `body` with the device of each run of entries of one device, without a look at their fields.
+    package static func eachDevice(in chunk: UnsafeRawBufferPointer, _ body: (CID) -> Void) {
+        var offset = FactWriter.headerBytes
+        while offset + 2 <= chunk.count {
+            let isSame = chunk[offset] & FactKind.sameDevice != 0
+            let fields = offset + (isSame ? 2 : 18)
+            let end = fields + Int(chunk[offset + 1])
+            guard end <= chunk.count else { return }
+            if !isSame {
+                let high = chunk.loadUnaligned(fromByteOffset: offset + 2, as: UInt64.self)
+                let low = chunk.loadUnaligned(fromByteOffset: offset + 10, as: UInt64.self)
+                body(CID(Identifier128(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low))))
+            }
+            offset = end
+        }
+    }
+}
+
 extension Fact {
     fileprivate init?(_ kind: FactKind, from reader: inout ByteReader, at: Instant) {
         switch kind {

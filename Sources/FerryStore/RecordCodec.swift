@@ -26,6 +26,21 @@ package enum RecordCodec {
         return writer.bytes.count - start
     }
 
+    /// Appends `.acknowledged`, of which there is one for almost each message, in one piece.
+    package static func appendAcknowledged(_ cid: CID, upTo: Seq, to writer: inout ByteWriter) {
+        withUnsafeTemporaryAllocation(byteCount: headerBytes + 1 + 16 + 10, alignment: 8) { room in
+            var record = RawWriter(room)
+            record.uint64(0)
+            record.byte(Kind.acknowledged.rawValue)
+            record.identifier(cid.value)
+            record.varint(upTo.rawValue)
+            let body = UnsafeRawBufferPointer(rebasing: room[headerBytes..<record.offset])
+            room.storeBytes(of: UInt32(body.count).bigEndian, as: UInt32.self)
+            room.storeBytes(of: checksum(body).bigEndian, toByteOffset: 4, as: UInt32.self)
+            writer.raw(record.written)
+        }
+    }
+
     /// The record at the start of `bytes`, header included; nil when it is not whole or does not match its checksum.
     package static func decode(record bytes: UnsafeRawBufferPointer) -> Record? {
         body(of: bytes).flatMap { decode($0) }

@@ -85,9 +85,15 @@ struct Retirement {
                 bytes += Int(reference.location.length) + QueueRow.keyBytes + 1
             }
         }
+        for part in parts {
+            bytes += part.remains.requests.count * Self.requestBytes
+            bytes += (part.remains.devices.count + part.remains.carryingDevices.count) * Self.deviceBytes
+        }
         guard let file else { return kept }
         kept.sort { $0.location.offset < $1.location.offset }
-        write.reserve(rows: kept.count, bytes: bytes)
+        // Growing would take twice as much for a moment, and a segment may be large.
+        let others = parts.reduce(0) { $0 + $1.remains.requests.count + $1.remains.devices.count }
+        write.reserve(rows: kept.count + others, bytes: bytes)
         var lost: [MessageReference] = []
         var next = 0
         while next < kept.count {
@@ -112,6 +118,9 @@ struct Retirement {
     }
 
     private static let pieceBytes = 1 << 20
+    /// What rows of these take, about.
+    private static let requestBytes = 80
+    private static let deviceBytes = 128
     /// So much that nobody wants is read rather than begin another piece.
     private static let gapBytes = 16 << 10
 

@@ -24,7 +24,10 @@ enum RocksOptions {
         rocksdb_options_set_bytes_per_sync(options, 1 << 20)
         rocksdb_options_set_max_background_jobs(options, 2)
         rocksdb_options_set_max_open_files(options, Int32(clamping: openFiles))
-        rocksdb_options_set_compression(options, Int32(rocksdb_lz4_compression))
+        // A small run is merged again soon; what is compressed is what stays.
+        var compression = [Int32](repeating: Int32(rocksdb_lz4_compression), count: 7)
+        compression[0] = Int32(rocksdb_no_compression)
+        rocksdb_options_set_compression_per_level(options, &compression, compression.count)
         rocksdb_options_set_keep_log_file_num(options, 2)
         rocksdb_options_set_max_log_file_size(options, 1 << 20)
         rocksdb_options_set_info_log_level(options, 2)  // warnings
@@ -34,7 +37,7 @@ enum RocksOptions {
         return options
     }
 
-    /// Of a file that a write makes. It is not compressed: the first merge does that, for what is still there.
+    /// Of a file that a write makes. It is not compressed: a merge does that, for what is still there.
     static func file(cache: OpaquePointer?) -> OpaquePointer? {
         let options = rocksdb_options_create()
         rocksdb_options_set_compression(options, Int32(rocksdb_no_compression))

@@ -29,9 +29,10 @@ struct TableWrite: Sendable {
     /// Of keys and values.
     var bytes: Int { storage.count }
 
+    /// Room for so many more.
     mutating func reserve(rows: Int, bytes: Int) {
-        changes.reserveCapacity(rows)
-        storage.reserveCapacity(bytes)
+        changes.reserveCapacity(changes.count + rows)
+        storage.reserveCapacity(storage.count + bytes)
     }
 
     mutating func put(_ table: Table, key: [UInt8], value: [UInt8]) {

@@ -52,6 +52,16 @@ extension BenchLoad {
         }
     }
 
+    /// A link says that it is there also in phases in which it has nothing to push.
+    mutating func keepLinksAlive() {
+        guard linkTemplate != nil, now >= linksSpeakAt else { return }
+        linksSpeakAt = now + WireLimits.linkKeepAliveSeconds * 500_000_000
+        for index in backends.indices where !backends[index].isGone {
+            backends[index].output += [FrameType.ping.rawValue, 0]
+            flush(index)
+        }
+    }
+
     /// Takes whole frames off the front and says how many bytes they had.
     mutating func readLinkAnswers(_ index: Int, _ bytes: UnsafeRawBufferPointer) -> Int {
         let received = BenchClock.nanoseconds

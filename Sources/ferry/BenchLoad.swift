@@ -51,6 +51,8 @@ struct BenchLoad: ~Copyable {
     var template: BenchTemplate?
     var batchTemplate: BenchBatchTemplate?
     var linkTemplate: BenchLinkTemplate?
+    /// In nanoseconds.
+    var linksSpeakAt: UInt64 = 0
     /// xorshift; devices are drawn from it, the same in every run.
     var draw: UInt64 = 0x9e37_79b9_7f4a_7c15
 
@@ -117,6 +119,7 @@ struct BenchLoad: ~Copyable {
         nextSecond += 1_000_000_000
         if nextSecond <= now { nextSecond = now + 1_000_000_000 }
         keepAlives()
+        keepLinksAlive()
         let gauge = settings.gatewayProcess.flatMap { ProcessGauge.read(process: $0) }
         let line = BenchProgress(
             phase: phase, seconds: (now - began) / 1_000_000_000, before: reported, after: tally, recent: recent,

@@ -1,14 +1,17 @@
 internal import FerryCore
 internal import FerryGateway
 internal import FerryStore
+internal import FerrySession
 internal import FerryWire
 internal import Testing
 
 /// A push to all and something else, in both orders.
 struct BroadcastRaces {
-    private func postAll(_ backend: RaceBackend, _ world: RaceWorld, _ payload: String, ttl: Int? = 86_400_000) {
+    private func postAll(
+        _ backend: RaceBackend, _ world: RaceWorld, _ payload: String, request: String? = nil, ttl: Int? = 86_400_000
+    ) {
         let body =
-            #"{"request_id":"request-of-\#(payload)","audience":"all","settings":{"ttl":\#(ttl ?? -1)},"#
+            #"{"request_id":"\#(request ?? "request-of-\(payload)")","audience":"all","settings":{"ttl":\#(ttl ?? -1)},"#
             + #""push_message":{"transmission":"\#(payload)"}}"#
         backend.send(
             Array(
@@ -170,7 +173,8 @@ struct BroadcastRaces {
         world.turn()
         world.sync()
         world.turn()
-        world.hurt { $0.syncs = 1 }
+        // Neither the segment takes them nor the next one.
+        world.hurt { $0.syncs = 2 }
         world.settle()
         #expect(backend.answers() == [])
         world.hurt { _ in }
@@ -180,6 +184,24 @@ struct BroadcastRaces {
         #expect(line.stream() == [.push("for-everybody", false)])
         line.ack(Seq(3))
         world.settle()
+    }
+
+    @Test func `A long one travels compressed to who takes that, and as it is to all others`() throws {
+        let world = try RaceWorld()
+        let text = String(repeating: "see-you-at-eight-", count: 100)
+        let lines = try [1, 2].map { number in
+            try RaceDevice(world, number: number).attach(capabilities: number == 1 ? .compressedPayloads : [])
+        }
+        let backend = try RaceBackend(world)
+        postAll(backend, world, text, request: "request-of-a-long-one")
+        world.settle()
+        let pushes = lines.map { $0.pushes() }
+        #expect(pushes.map { $0.map(\.flags) } == [[.compressed], [[]]])
+        #expect(pushes[0].allSatisfy { $0.payload.count * 10 < text.utf8.count })
+        #expect(pushes[1].map { String(decoding: $0.payload, as: UTF8.self) } == [text])
+        #expect(world.gateway.snapshot.compression.messages == 1)
+        for line in lines { line.ack(Seq(1)) }
+        try world.checkEnd(kept: 0)
     }
 
     @Test func `An app has so many live ones and no more, and a repeat is none`() throws {

@@ -75,4 +75,36 @@ struct CompressionTests {
         let whole = try push.unpacked(isAgreed: true, inflate: Inflation.inflate)
         #expect(String(decoding: whole.payload, as: UTF8.self) == text)
     }
+
+    @Test(arguments: [1, 2])
+    func `A push to all is compressed for those that take it, before and after the power went`(shards: Int) throws {
+        let world = try RaceWorld(shards: shards) { $0.api = APILimits(payloadCharacters: 65_536) }
+        let taking = try RaceDevice(world, number: 1)
+        let plain = try RaceDevice(world, number: 2)
+        let lines = (try taking.attach(capabilities: .compressedPayloads), try plain.attach())
+        let backend = try RaceBackend(world)
+        let body =
+            #"{"request_id":"request-to-all","audience":"all","settings":{"ttl":86400000},"#
+            + #""push_message":{"transmission":"\#(text)"}}"#
+        backend.send(
+            Array(
+                ("POST /v2/\(world.app.text)/push/all HTTP/1.1\r\nHost: gateway\r\ntoken: \(world.apiToken)\r\n"
+                    + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)").utf8))
+        world.settle()
+        func check(_ lines: (RaceLine, RaceLine), _ flags: PushFrame.Flags) throws {
+            let compressed = try #require(lines.0.pushes().first)
+            #expect(compressed.flags == flags.union(.compressed))
+            let whole = try compressed.unpacked(isAgreed: true, inflate: Inflation.inflate)
+            #expect(String(decoding: whole.payload, as: UTF8.self) == text)
+            let push = try #require(lines.1.pushes().first)
+            #expect(push.flags == flags && String(decoding: push.payload, as: UTF8.self) == text)
+        }
+        try check(lines, [])
+        #expect(world.gateway.snapshot.compression.messages == 1)
+        try world.cutPower()
+        world.settle()
+        let again = (try taking.attach(capabilities: .compressedPayloads), try plain.attach())
+        world.settle()
+        try check(again, .offLine)
+    }
 }

@@ -113,7 +113,7 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
 
     private func broadcasts(_ world: DeviceWorld) -> [DeviceWorld.Step] {
         guard sorts.contains(.shared) else { return [] }
-        let count = max(world.model.messages.count, world.takenCount)
+        let count = world.drawn
         let live = world.model.kept.filter { $0.isShared && !$0.kept.isLiveOnly && !$0.isOver }
         var steps: [DeviceWorld.Step] = live.map { .event(.broadcastEnded($0.seq)) }
         if count < messages, world.taken.isEmpty { steps.append(.event(.broadcastMissed(Seq(UInt64(count + 1) * 2)))) }
@@ -122,7 +122,7 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
 
     private func accepts(_ world: DeviceWorld) -> [KeptMessage] {
         let model = world.model
-        let count = max(model.messages.count, world.takenCount)
+        let count = world.drawn
         guard count < messages else { return [] }
         // Every other `seq` of the partition is another device's.
         let seq = UInt64(count + 1) * 2

@@ -25,6 +25,8 @@ struct DeviceWorld: Hashable {
     /// Taken under `CapPolicy.refuse` and on their way to the disk.
     private(set) var taken: [KeptMessage] = []
     private(set) var takenCount = 0
+    /// How many messages got a `seq` so far.
+    var drawn: Int { max(model.messages.count, takenCount + model.messages.count(where: \.isShared)) }
     private var pending = PendingMessages()
     /// Actions of the last step; not part of what a state is.
     private var trace = Trace()
@@ -96,6 +98,7 @@ struct DeviceWorld: Hashable {
         let before = model
         let beyond =
             if case .acknowledged(let seq) = event { before.isAttached && seq > before.ackBound } else { false }
+        try DeviceExpress.check(event, at: machine, now: now, policy: policy)
         var actions: [DeviceAction] = []
         machine.handle(event, now: now, policy: policy, actions: &actions)
         model.handle(event, now: now, policy: policy)

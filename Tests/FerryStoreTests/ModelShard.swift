@@ -146,9 +146,15 @@ final class ModelShard {
                 gap.add(seq, outcome)
                 state.devices[cid]?.record.gap = gap
             }
-        case .stubDue(let cid, let upTo): state.devices[cid]?.record.stubDueUpTo = upTo
+        case .stubDue(let cid, let upTo):
+            if let before = state.devices[cid]?.record.stubDueUpTo {
+                state.devices[cid]?.record.stubDueUpTo = max(before, upTo)
+            }
         case .stubSettled(_, _, .noToken): break
-        case .stubSettled(let cid, let upTo, _): state.devices[cid]?.record.stubSettledUpTo = upTo
+        case .stubSettled(let cid, let upTo, _):
+            if let before = state.devices[cid]?.record.stubSettledUpTo {
+                state.devices[cid]?.record.stubSettledUpTo = max(before, upTo)
+            }
         case .apiTokenRevoked(let digest, let expiresAt): state.revoked[digest] = expiresAt
         case .broadcastAccepted(let broadcast):
             state.broadcasts[broadcast.taskID.value] = broadcast

@@ -202,6 +202,27 @@ struct StoreTests {
         try expectRecovered(reopened, reopened.takeRecovery(), isOneOf: [shard.state])
     }
 
+    @Test func `A retirement waits while the tables are behind, and is made up for when they are not`() throws {
+        let fixture = Fixture(segmentBytes: 4096, keptSegments: 0)
+        let (store, shard) = try started(fixture)
+        var faults = MemoryTables.Faults()
+        faults.isBehind = true
+        fixture.tables.inject(faults)
+        var work = RandomWork(seed: 5)
+        for _ in 0..<60 {
+            shard.append(work.records(shard.state))
+            settle(store, shard)
+        }
+        #expect(shard.retired.isEmpty)
+        fixture.tables.inject(MemoryTables.Faults())
+        for _ in 0..<8 { settle(store, shard) }
+        #expect(shard.retired.count > 2)
+        #expect(fixture.reports.all.isEmpty)
+        fixture.crash(.lost)
+        let reopened = try fixture.open()
+        try expectRecovered(reopened, reopened.takeRecovery(), isOneOf: [shard.state])
+    }
+
     /// RocksDB takes no write after an error of the file system until it is opened again, and forgets what it had not flushed.
     @Test(arguments: 1...5 as ClosedRange<UInt64>)
     func `Tables that give up are opened again, and what was deleted in them stays deleted`(seed: UInt64) throws {

@@ -131,7 +131,7 @@ def memory(part: dict) -> list[str]:
         storm, losing = last["logins"], last["losing"]
         lines += [
             f"**Login storm.** All {last['sessions']:,} lose their connection in one moment ({losing['gatewayCpuSecondsPerMillion']:.2f} CPU-s) and come "
-            f"back at once: {storm['perSecond']:,.0f} logins per second beside the load on the same thread, {storm['seconds']:.0f} s in all, "
+            f"back as fast as they get in, 512 in their handshakes at a time: {storm['perSecond']:,.0f} logins per second beside the load on the same thread, {storm['seconds']:.0f} s in all, "
             f"{storm['gatewayCpuSecondsPerMillion']:.1f} µs of the gateway's CPU for each: most of it the proofs of both sides.", ""]
     if "broadcasts" in last:
         cast = last["broadcasts"]

@@ -85,8 +85,9 @@ def kept(setting: Setting) -> list[dict]:
     script = machine.ROOT / "bench" / "reopen"
     before = machine.processor_seconds(os.getpid())
     if script.exists():
-        done = subprocess.run([script, *(["--quick"] if setting.quick else []), "--ferry", setting.executables["ferry"]],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        devices, steps = (15_000, 3) if setting.quick else (1_000_000, 10)
+        done = subprocess.run([script, "--devices", str(devices), "--messages", "10", "--steps", str(steps), "--ferry",
+                               setting.executables["ferry"]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
             stop(f"bench/reopen ended with status {done.returncode}:\n{done.stderr[-2000:]}")
         rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

@@ -78,6 +78,9 @@ final class RaceWorld {
     /// The disk takes what it was given, and the tables and readers what they were asked; shards learn of it at their turn.
     func sync() { store.step() }
 
+    /// Some of the store's workers get a turn, and the others stand still.
+    func step(_ workers: SteppedStore.Workers) { store.step(workers) }
+
     /// Turns and syncs until there is nothing left to do without time, bytes or an answer of the wake-up channel.
     func settle() {
         for _ in 0..<8 {
