@@ -51,16 +51,17 @@ enum ASCII {
         return nil
     }
 
-    /// Whether both hold the same `count` bytes from these places on; both have as many. Sixteen bytes at a time.
+    /// Whether both hold the same `count` bytes from these places on; both have as many. Eight bytes at a time:
+    /// vectors, which are compared lane by lane, take ten times the instructions.
     static func isSame(_ left: [UInt8], _ leftStart: Int, _ right: [UInt8], _ rightStart: Int, count: Int) -> Bool {
         left.withUnsafeBytes { left in
             right.withUnsafeBytes { right in
                 var index = 0
-                while index + 16 <= count {
-                    let one = left.loadUnaligned(fromByteOffset: leftStart + index, as: SIMD16<UInt8>.self)
-                    let other = right.loadUnaligned(fromByteOffset: rightStart + index, as: SIMD16<UInt8>.self)
+                while index + 8 <= count {
+                    let one = left.loadUnaligned(fromByteOffset: leftStart + index, as: UInt64.self)
+                    let other = right.loadUnaligned(fromByteOffset: rightStart + index, as: UInt64.self)
                     if one != other { return false }
-                    index += 16
+                    index += 8
                 }
                 while index < count {
                     if left[leftStart + index] != right[rightStart + index] { return false }
