@@ -4,6 +4,7 @@
 # make network-test   lets peers go without a word, over real paths that are cut
 # make crash-test ROUNDS=20 SEED=…   kills a gateway under load and compares what was answered with what was delivered
 # make bench   compares the gateway with mosquitto, NATS, redis and the floor; ARGS="--only online,floor,ferry"
+# make bench-scale   measures how costs grow with sessions, kept messages, backlogs and shards; ARGS="--only idle"
 # make check   runs the checks of .ci/checks, without building
 # make deps    installs the Debian packages that are missing
 
@@ -21,7 +22,7 @@ SEED ?=
 
 say = @printf '==> %s\n' '$(1)' >&2
 
-.PHONY: help serve test simulate network-test crash-test bench check format deps swift
+.PHONY: help serve test simulate network-test crash-test bench bench-scale check format deps swift
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -72,6 +73,13 @@ bench: deps
 	@python3 bench/test_comparison.py
 	$(call say,building ferry for release; the first time takes some minutes)
 	@bench/run $(ARGS)
+
+bench-scale: deps
+	$(call say,what draws the plots)
+	@bench/setup
+	@python3 bench/test_comparison.py
+	$(call say,building ferry for release; the first time takes some minutes)
+	@bench/scale $(ARGS)
 
 network-test: deps
 	$(call say,building ferry for release; the first time takes some minutes)

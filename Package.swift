@@ -33,7 +33,7 @@ let package = Package(
         .target(name: "FerryWire", dependencies: ["FerryCore"]),
         .target(name: "FerryRouting", dependencies: ["FerryCore"]),
         .target(name: "FerryStats", dependencies: ["FerryCore"]),
-        .target(name: "FerryIO", dependencies: ["FerryCore", "CLinux", "COpenSSL"]),
+        .target(name: "FerryIO", dependencies: ["FerryCore", "CLinux", "COpenSSL", "CZlib"]),
 
         // Level 2: one concern each; they never import each other.
         .target(name: "FerrySession", dependencies: ["FerryCore", "FerryWire"]),
@@ -76,11 +76,12 @@ let package = Package(
         .testTarget(
             name: "FerrySessionTests", dependencies: ["FerryCore", "FerryWire", "FerrySession", "FerryTestSupport"],
             exclude: ["Tables"]),
-        .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryIO"]),
+        .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryTestSupport"]),
         .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAPI"]),
         .testTarget(name: "FerryAPNSTests", dependencies: ["FerryCore", "FerryAPNS"]),
         .testTarget(
-            name: "FerryClientCoreTests", dependencies: ["FerryCore", "FerryWire", "FerryClientCore"],
+            name: "FerryClientCoreTests",
+            dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryClientCore", "FerryTestSupport"],
             exclude: ["ClientStateMachine.matrix.txt"]),
         .testTarget(
             name: "FerryStoreTests",
@@ -88,7 +89,8 @@ let package = Package(
         .testTarget(
             name: "FerryGatewayTests",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryRouting", "FerrySession", "FerryAPI", "FerryGateway",
+                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryStore",
+                "FerryGateway",
             ]),
         .testTarget(
             name: "FerrySimulationTests",
@@ -96,7 +98,8 @@ let package = Package(
         .testTarget(
             name: "FerryRaceTests",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPNS", "FerryStore",
+                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryAPNS",
+                "FerryStore",
                 "FerryClientCore", "FerryGateway",
             ]),
         .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),

@@ -24,6 +24,7 @@ from typing import Any, Optional
 EXAMPLES = pathlib.Path(__file__).resolve().parent
 PATIENCE_SECONDS = 30.0
 TEXT = 'A "quoted" \\ text,\nsecond line, 你好 \U0001f680'
+LONG = "see you at eight, 你好; " * 60
 
 
 class Failure(Exception):
@@ -143,8 +144,9 @@ class Run:
         return [json.loads(line) for line in text.splitlines()]
 
 
-def check_payload(device: Process, payload: str, is_offline: bool) -> int:
+def check_payload(device: Process, payload: str, is_offline: bool, is_compressed: bool = False) -> int:
     event = device.event("payload")
+    expect(event.get("compressed", False) is is_compressed, f"{payload[:40]!r}… came {event.get('compressed')}")
     expect(event["payload"] == payload, f"device.py got {event['payload']!r} instead of {payload!r}")
     expect(event["offLine"] is is_offline, f"offLine is {event['offLine']} for {payload!r}")
     return event["seq"]
@@ -162,6 +164,8 @@ def online(run: Run) -> str:
     first = json.loads(output)["taskId"]
     status, output = run.by_python("push", cid, TEXT, "--request-id", "example-request-1")
     expect(status == 0 and json.loads(output)["taskId"] == first, f"push.py, repeated: status {status}, {output}")
+    status, output = run.by_python("all", "to everybody", "--request-id", "example-request-all")
+    expect(status == 0 and json.loads(output)["taskId"].startswith("RASA_"), f"push.py all: status {status}, {output}")
     status, output = run.by_ferry(cid, "from ferry push")
     expect(status == 0, f"ferry push: status {status}, {output}")
     status, output = run.by_link(cid, "".join(f"by link {number}\n" for number in range(300)))
@@ -169,7 +173,7 @@ def online(run: Run) -> str:
     status, output = run.by_stream(json.dumps({"cid": cid, "payload": "from a stream"}))
     expect(status == 0, f"ferry push --stream: status {status}, {output}")
     linked = [f"by link {number}" for number in range(300)]
-    for payload in (TEXT, TEXT, "from ferry push", *linked, "from a stream"):
+    for payload in (TEXT, TEXT, "to everybody", "from ferry push", *linked, "from a stream"):
         check_payload(device, payload, is_offline=False)
     status, output = run.by_python("status", cid, "0" * 32)
     expect(status == 0 and [json.loads(line)["online"] for line in output.splitlines()] == [True],
@@ -200,6 +204,16 @@ def offline(run: Run, cid: str) -> None:
     status, output = run.by_sh(cid, "back again")
     expect(status == 0, f"push.sh: status {status}, {output}")
     check_payload(device, "back again", is_offline=False)
+    status, output = run.by_sh(cid, LONG)
+    expect(status == 0, f"push.sh, long: status {status}, {output}")
+    check_payload(device, LONG, is_offline=False, is_compressed=True)
+    device.stop()
+    device.event("offline")
+    device = run.device("--no-compression")
+    device.event("online")
+    status, output = run.by_sh(cid, LONG)
+    expect(status == 0, f"push.sh, long: status {status}, {output}")
+    check_payload(device, LONG, is_offline=False)
     device.stop()
     device.event("offline")
     device = run.device()

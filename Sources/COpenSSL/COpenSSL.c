@@ -1,33 +1,50 @@
+// The hash's own functions, which OpenSSL 3 keeps under this name, are asked directly: by way of EVP, memory is taken and
+// wiped for every digest, which costs as much as hashing 300 bytes does.
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "COpenSSL.h"
 
 #include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/kdf.h>
 #include <openssl/rand.h>
-#include <pthread.h>
+#include <openssl/sha.h>
+#include <string.h>
 
 int copenssl_random(uint8_t *out, size_t count) {
     return count <= INT_MAX && RAND_bytes(out, (int)count) == 1;
 }
 
-static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
-static EVP_MD *sha256;
-
-static void fetch_sha256(void) { sha256 = EVP_MD_fetch(NULL, "SHA256", NULL); }
-
-// With the algorithm fetched once: EVP_sha256() stands for a search for it, under locks, at every use.
 int copenssl_sha256(const uint8_t *bytes, size_t count, uint8_t out[32]) {
-    pthread_once(&sha256_once, fetch_sha256);
-    return sha256 != NULL && EVP_Digest(bytes, count, out, NULL, sha256, NULL) == 1;
+    SHA256_CTX context;
+    return SHA256_Init(&context) == 1 && (count == 0 || SHA256_Update(&context, bytes, count) == 1) &&
+           SHA256_Final(out, &context) == 1;
+}
+
+// RFC 2104. HMAC() searches for its algorithms, under locks, and takes memory at every call.
+static int keyed_half(const uint8_t block[64], uint8_t pad, const uint8_t *bytes, size_t count, uint8_t out[32]) {
+    SHA256_CTX context;
+    uint8_t padded[64];
+    for (int i = 0; i < 64; i++) padded[i] = block[i] ^ pad;
+    int ok = SHA256_Init(&context) == 1 && SHA256_Update(&context, padded, sizeof padded) == 1 &&
+             (count == 0 || SHA256_Update(&context, bytes, count) == 1) && SHA256_Final(out, &context) == 1;
+    OPENSSL_cleanse(padded, sizeof padded);
+    OPENSSL_cleanse(&context, sizeof context);
+    return ok;
 }
 
 int copenssl_hmac_sha256(const uint8_t *key, size_t key_count, const uint8_t *bytes, size_t count, uint8_t out[32]) {
-    static const uint8_t empty = 0;
-    unsigned int size = 32;
-    if (key_count > INT_MAX) return 0;
-    return HMAC(EVP_sha256(), key_count ? key : &empty, (int)key_count, bytes, count, out, &size) != NULL;
+    uint8_t block[64] = {0};
+    uint8_t inner[32];
+    if (key_count > sizeof block) {
+        if (!copenssl_sha256(key, key_count, block)) return 0;
+    } else if (key_count > 0) {
+        memcpy(block, key, key_count);
+    }
+    int ok = keyed_half(block, 0x36, bytes, count, inner) && keyed_half(block, 0x5c, inner, sizeof inner, out);
+    OPENSSL_cleanse(block, sizeof block);
+    OPENSSL_cleanse(inner, sizeof inner);
+    return ok;
 }
 
 int copenssl_hkdf_sha256(const uint8_t *key, size_t key_count, const uint8_t *salt, size_t salt_count,

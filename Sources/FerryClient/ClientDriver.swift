@@ -72,6 +72,7 @@ struct ClientDriver: ~Copyable {
         case .received:
             handle(.bytesReceived)
             takeFrames()
+            handle(.readingEnded)
         case .lost(let reason): lose(reason)
         }
     }
@@ -115,7 +116,7 @@ struct ClientDriver: ~Copyable {
                 if case .challenge = frame { proofs.received(challenge: body) }
                 let secret = machine.record.identity?.secret.bytes
                 let isProven = proofs.isProven(frame, body: body, deviceSecret: secret)
-                return (.frameReceived(frame, isProven: isProven), consumed)
+                return (machine.event(for: frame, isProven: isProven, inflate: Inflation.inflate), consumed)
             } catch {
                 return (.malformedReceived(error), consumed)
             }

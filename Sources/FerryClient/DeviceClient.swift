@@ -30,7 +30,9 @@ public final class DeviceClient: Sendable {
         }
         var core = ClientConfiguration(
             appID: appID,
-            wishes: AttachWishes(keepAlive: configuration.keepAliveSeconds, window: configuration.window),
+            wishes: AttachWishes(
+                keepAlive: configuration.keepAliveSeconds, window: configuration.window,
+                capabilities: configuration.takesCompressedPayloads ? .compressedPayloads : []),
             clientInfo: configuration.clientInfo, acknowledges: configuration.acknowledges)
         core.deviceToken = try configuration.deviceToken.map(TokenChange.init(checking:))
         let record: ClientRecord

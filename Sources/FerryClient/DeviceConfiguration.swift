@@ -36,6 +36,8 @@ public struct DeviceConfiguration: Sendable {
     public var keepAliveSeconds: UInt64 = 0
     /// How many messages may be unacknowledged; 0 leaves it to the gateway.
     public var window: UInt64 = 0
+    /// Whether the gateway may send long payloads compressed. The app gets them as they were sent either way.
+    public var takesCompressedPayloads = true
     /// false only in tests: messages are taken and never acknowledged, and come again after the next start.
     public var acknowledges = true
 

@@ -10,6 +10,8 @@ public enum DeviceEvent: Sendable {
         public let taskID: String
         /// false: the device was there from acceptance to delivery and nothing announced the message.
         public let isOffLine: Bool
+        /// Whether the payload was compressed on its way. `payload` is the original.
+        public let wasCompressed: Bool
         /// At most 65,536 bytes, as the sender gave them.
         public let payload: [UInt8]
     }

@@ -6,7 +6,8 @@ extension DeviceEvent.Message {
     init(_ push: PushFrame) {
         self.init(
             seq: push.seq.rawValue, messageID: push.messageID.description, taskID: push.taskID,
-            isOffLine: push.flags.contains(.offLine), payload: push.payload)
+            isOffLine: push.flags.contains(.offLine), wasCompressed: push.flags.contains(.compressed),
+            payload: push.payload)
     }
 }
 

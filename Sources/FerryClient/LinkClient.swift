@@ -42,8 +42,8 @@ package enum LinkReport: Sendable {
     case lost(String)
     /// More messages are of use; told once for each `messages` that came, and at the start.
     case wantsMessages
-    /// Once a second: what is out on the link.
-    case second(sent: Int)
+    /// Once a second: what is out on the link, and what waits since the gateway had no room.
+    case second(sent: Int, heldBack: Int)
     /// All have their answers.
     case finished
     /// Nothing more will be tried; nil where the sender asked for it.
@@ -105,7 +105,7 @@ package struct LinkClient: ~Copyable {
             }
             if clock.now >= nextSecond {
                 nextSecond = clock.now + .seconds(1)
-                report(.second(sent: machine.sent))
+                report(.second(sent: machine.sent, heldBack: machine.heldBack))
             }
         }
         drop()

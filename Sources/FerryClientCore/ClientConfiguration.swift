@@ -12,6 +12,7 @@ package struct ClientConfiguration: Hashable, Sendable {
     /// false: a client for tests that takes messages and never acknowledges them. It also does not move `lastSeq`, which
     /// would acknowledge them at the next login.
     package var acknowledges: Bool
+    package var acknowledging = AckPolicy()
 
     package init(
         appID: AppID, wishes: AttachWishes = AttachWishes(), deviceToken: TokenChange? = nil, clientInfo: String? = nil,

@@ -8,12 +8,16 @@ package enum ClientEvent: Hashable, Sendable {
     /// Also: could not be made.
     case connectionLost(String)
     /// `isProven` says whether the proof in a `registered` (by the app secret) or `welcome` (by the device's secret)
-    /// is right; it means nothing for other frames.
+    /// is right; it means nothing for other frames. A push holds its original payload (`event(for:)`).
     case frameReceived(GatewayFrame, isProven: Bool)
     /// Some bytes came, whatever they hold. Told before the frames in them.
     case bytesReceived
+    /// All whole frames in them have been told, and what the app could take at once is with it.
+    case readingEnded
     /// What came is no frame.
     case malformedReceived(WireError)
+    /// The payload of a push was compressed and could not be read, or should not have been compressed.
+    case unpackingFailed(WireError)
     /// The app took everything up to this.
     case handed(Seq)
     /// A time came; perhaps one of before that is no longer waited for.

@@ -45,7 +45,7 @@ extension ClientStateMachine {
         case .registerAnew:
             // The installation key too: it would bring back the identity that was refused.
             record = ClientRecord()
-            window = ReceiveWindow(lastSeq: .zero)
+            window = ReceiveWindow(lastSeq: .zero, policy: configuration.acknowledging)
             isUnsaved = true
             return close + save() + comeBackAtOnce(reason, retryAfter: retryAfter, now: now, using: &random)
         case .stopUntilForeground:

@@ -56,7 +56,7 @@ extension ClientStateMachine {
             phase = .awaitingWelcome(until: until)
             let login = LoginFrame(
                 appID: configuration.appID, cid: identity.cid, generation: identity.generation, epoch: record.epoch,
-                lastSeq: record.lastSeq, wishes: configuration.wishes, extensions: extensions)
+                lastSeq: record.lastSeq, wishes: wishes, extensions: extensions)
             return save() + [.prove(.login(login))]
         }
         let key = record.installationKey ?? .random(using: &random)
@@ -66,13 +66,16 @@ extension ClientStateMachine {
         }
         phase = .awaitingRegistered(until: until)
         let register = RegisterFrame(
-            appID: configuration.appID, installationKey: key, wishes: configuration.wishes, extensions: extensions)
+            appID: configuration.appID, installationKey: key, wishes: wishes, extensions: extensions)
         return save() + [.prove(.register(register))]
     }
 
     private mutating func begin(_ welcome: WelcomeFrame, cid: CID, now: Instant) -> [ClientAction] {
         let keepAlive = min(.seconds(Int64(clamping: welcome.keepAlive)), ClientLimits.keepAliveMaximum)
-        phase = .attached(Attachment(begin: now, keepAlive: keepAlive, lastSent: now))
+        let isCompressionAgreed =
+            welcome.compressesPayloads && wishes.capabilities.contains(.compressedPayloads)
+        phase = .attached(
+            Attachment(begin: now, keepAlive: keepAlive, isCompressionAgreed: isCompressionAgreed, lastSent: now))
         if !welcome.isResumed {
             record.epoch = welcome.epoch
             record.lastSeq = .zero

@@ -26,6 +26,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     package struct Attachment: Hashable, Sendable {
         package let begin: Instant
         package let keepAlive: Duration
+        let isCompressionAgreed: Bool
         /// The app is in the background and the gateway has been told.
         package internal(set) var isInBackground = false
         /// `foreground` frames whose `resumed` has not come.
@@ -48,12 +49,16 @@ package struct ClientStateMachine: Hashable, Sendable {
     var notBefore: Instant = .distantPast
     /// `record` is newer than what was saved.
     var isUnsaved = false
+    /// More of what was read at once is still to be handled.
+    var isReading = false
+    /// A compressed payload could not be read, in this run of the program.
+    var hasFailedToUnpack = false
 
     package init(configuration: ClientConfiguration, record: ClientRecord) {
         self.configuration = configuration
         self.record = record
         deviceToken = configuration.deviceToken
-        window = ReceiveWindow(lastSeq: record.lastSeq)
+        window = ReceiveWindow(lastSeq: record.lastSeq, policy: configuration.acknowledging)
     }
 
     /// Takes note of an event and answers what to do. Every event is allowed in every phase; one that means nothing
@@ -73,11 +78,16 @@ package struct ClientStateMachine: Hashable, Sendable {
             guard hasConnection else { return [] }
             return lose(.lost(text), now: now, using: &random, closing: false)
         case .bytesReceived:
+            isReading = true
             updateAttachment { $0.askedAt = nil }
             return []
+        case .readingEnded:
+            isReading = false
+            return acknowledge(now: now)
         case .malformedReceived(let error):
             guard hasConnection else { return [] }
             return lose(.malformed(error), now: now, using: &random)
+        case .unpackingFailed(let error): return unpackingFailed(error, now: now, using: &random)
         case .frameReceived(let frame, let isProven):
             return receive(frame, isProven: isProven, now: now, using: &random)
         case .handed(let seq):
@@ -140,7 +150,7 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     func answerTime(_ attachment: Attachment) -> Instant? { attachment.askedAt.map { $0 + ClientLimits.answer } }
 
-    var ackTime: Instant? { configuration.acknowledges ? window.ackDeadline : nil }
+    var ackTime: Instant? { configuration.acknowledges ? window.ackDeadline(isReading: isReading) : nil }
 
     /// Whether the driver holds a connection, or is making one.
     package var hasConnection: Bool {

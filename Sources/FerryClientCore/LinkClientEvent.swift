@@ -6,6 +6,7 @@ package struct LinkOutgoing: Hashable, Sendable {
     /// Its sender's name for it, such as the number of a line.
     package let tag: UInt64
     package let id: Identifier128
+    package let cid: CID
     package let frame: [UInt8]
     /// Of the frame's body, which is what the window counts.
     package let bodyBytes: Int
@@ -13,6 +14,7 @@ package struct LinkOutgoing: Hashable, Sendable {
     package init(tag: UInt64, _ push: LinkPushFrame) {
         self.tag = tag
         id = push.id
+        cid = push.cid
         let body = push.body()
         var writer = ByteWriter()
         writer.bytes.reserveCapacity(body.count + WireLimits.headerBytes)

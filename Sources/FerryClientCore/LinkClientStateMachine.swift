@@ -35,16 +35,21 @@ package struct LinkClientStateMachine: Hashable, Sendable {
 
     package let appID: AppID
     package private(set) var phase = Phase.idle
-    private var queue = PushQueue()
+    private var queue: PushQueue
     private var isInputEnded = false
     private var backoff = Backoff()
 
-    package init(appID: AppID) { self.appID = appID }
+    package init(appID: AppID, busy: BusyPolicy = BusyPolicy()) {
+        self.appID = appID
+        queue = PushQueue(policy: busy)
+    }
 
     /// Pushes that have no answer, sent or not.
     package var unanswered: Int { queue.count }
     /// Of those, the ones that are out on the present link.
     package var sent: Int { queue.sent }
+    /// And those that the gateway had no room for, with what waits behind them.
+    package var heldBack: Int { queue.heldBack }
 
     /// Whether more pushes are of use now: enough of them that the window is full when an answer comes, not all there are.
     package var wantsPushes: Bool {
@@ -93,7 +98,9 @@ package struct LinkClientStateMachine: Hashable, Sendable {
         case .waiting(let until), .connecting(let until), .awaitingChallenge(let until), .awaitingWelcome(let until):
             until
         case .open(let opening):
-            opening.askedAt.map { $0 + ClientLimits.answer } ?? opening.lastSent + opening.keepAlive
+            min(
+                opening.askedAt.map { $0 + ClientLimits.answer } ?? opening.lastSent + opening.keepAlive,
+                hasRoom(opening) ? queue.nextTry ?? .distantFuture : .distantFuture)
         }
     }
 
@@ -143,12 +150,16 @@ package struct LinkClientStateMachine: Hashable, Sendable {
         return [.tell(.opened(window: welcome.window))] + sendMore(now: now)
     }
 
+    /// Whether one more push of any size could be sent. While none can, the next answer is what is waited for.
+    private func hasRoom(_ opening: Opening) -> Bool {
+        UInt64(queue.sent) < opening.window
+            && UInt64(queue.sentBytes) + UInt64(Limits.linkFrameBytes) <= opening.windowBytes
+    }
+
     private mutating func sendMore(now: Instant) -> [LinkClientAction] {
         guard case .open(let opening) = phase else { return [] }
-        var actions: [LinkClientAction] = []
-        while let push = queue.next(window: opening.window, windowBytes: opening.windowBytes) {
-            actions.append(.push(push.frame))
-        }
+        let actions = queue.next(window: opening.window, windowBytes: opening.windowBytes, now: now)
+            .map { LinkClientAction.push($0.frame) }
         if !actions.isEmpty { update { $0.lastSent = now } }
         return actions
     }
@@ -164,11 +175,12 @@ package struct LinkClientStateMachine: Hashable, Sendable {
         var accepted = 0
         var refusals = answer.refusals[...]
         for number in opening.answered + 1...answer.upTo {
-            guard let push = queue.removeFirst() else { break }
             if let refusal = refusals.first, refusal.number == number {
                 refusals.removeFirst()
-                actions.append(.tell(.refused(push, code: refusal.code, text: refusal.text)))
-            } else {
+                if let push = queue.refused(code: refusal.code, now: now, using: &random) {
+                    actions.append(.tell(.refused(push, code: refusal.code, text: refusal.text)))
+                }
+            } else if queue.accepted(now: now) {
                 accepted += 1
             }
         }
@@ -202,7 +214,7 @@ package struct LinkClientStateMachine: Hashable, Sendable {
         using random: inout some RandomNumberGenerator, closing: Bool = true
     ) -> [LinkClientAction] {
         if case .open(let opening) = phase { backoff.sessionEnded(begin: opening.begin, now: now) }
-        queue.rewind()
+        queue.rewind(now: now)
         let delay = backoff.next(retryAfter: retryAfter, using: &random)
         phase = .waiting(until: now + delay)
         return (closing ? [.close] : []) + [.tell(.lost(reason, again: delay))]
@@ -224,7 +236,13 @@ package struct LinkClientStateMachine: Hashable, Sendable {
         case .waiting: return connect(now: now)
         case .connecting, .awaitingChallenge, .awaitingWelcome: return lose(.noAnswer, now: now, using: &random)
         case .open(let opening):
-            guard opening.askedAt == nil else { return lose(.noAnswer, now: now, using: &random) }
+            if let askedAt = opening.askedAt, now >= askedAt + ClientLimits.answer {
+                return lose(.noAnswer, now: now, using: &random)
+            }
+            let actions = sendMore(now: now)
+            guard actions.isEmpty, opening.askedAt == nil, now >= opening.lastSent + opening.keepAlive else {
+                return actions
+            }
             update {
                 $0.lastSent = now
                 $0.askedAt = now

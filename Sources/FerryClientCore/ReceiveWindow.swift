@@ -14,20 +14,18 @@ package struct ReceiveWindow: Hashable, Sendable {
     private var unacknowledgedMessages: UInt64 = 0
     private var unacknowledgedBytes: UInt64 = 0
     private var oldestHandedAt: Instant?
-    /// Messages and bytes after which an ack is due at once.
-    private var messageThreshold: UInt64 = ClientLimits.ackEvery
-    private var byteThreshold: UInt64 = .max
+    private var granted = AckPolicy.Window(messages: .max, bytes: .max)
+    private let policy: AckPolicy
 
-    package init(lastSeq: Seq) {
+    package init(lastSeq: Seq, policy: AckPolicy = AckPolicy()) {
+        self.policy = policy
         received = lastSeq
         handed = lastSeq
     }
 
-    /// A connection has led to a session. A half of what the gateway lets be in flight is a reason to acknowledge: later, and the
-    /// stream would stand still.
+    /// A connection has led to a session.
     package mutating func begin(window: UInt64, windowBytes: UInt64) {
-        messageThreshold = max(1, min(ClientLimits.ackEvery, window / 2))
-        byteThreshold = max(1, windowBytes / 2)
+        granted = AckPolicy.Window(messages: window, bytes: windowBytes)
         streamed = .zero
         acknowledged = .zero
         unacknowledgedMessages = 0
@@ -71,10 +69,12 @@ package struct ReceiveWindow: Hashable, Sendable {
     }
 
     /// When the next ack must leave at the latest: `.distantPast` for at once, nil for never.
-    package var ackDeadline: Instant? {
+    /// - Parameter isReading: whether more of what was read at once is still to be handled.
+    package func ackDeadline(isReading: Bool) -> Instant? {
         guard acknowledgeable != nil, let oldestHandedAt else { return nil }
-        if unacknowledgedMessages >= messageThreshold || unacknowledgedBytes >= byteThreshold { return .distantPast }
-        return oldestHandedAt + ClientLimits.ackDelay
+        let waiting = AckPolicy.Waiting(
+            messages: unacknowledgedMessages, bytes: unacknowledgedBytes, since: oldestHandedAt)
+        return policy.dueTime(for: waiting, in: granted, isReading: isReading)
     }
 
     /// The number to acknowledge now, or nil.

@@ -15,8 +15,7 @@ package struct ByteWriter {
     }
 
     package mutating func identifier(_ value: Identifier128) {
-        uint64(value.high)
-        uint64(value.low)
+        withUnsafeBytes(of: (value.high.bigEndian, value.low.bigEndian)) { bytes.append(contentsOf: $0) }
     }
 
     /// Least significant group first, 7 bits a byte, the high bit says that more follow; 1...10 bytes.
@@ -29,6 +28,8 @@ package struct ByteWriter {
         bytes.append(UInt8(rest))
     }
 
+    package mutating func raw(_ value: UnsafeRawBufferPointer) { bytes.append(contentsOf: value) }
+
     package mutating func raw(_ value: some Swift.Sequence<UInt8>) {
         // From its storage where it lends it: walking a sequence of any type is slow across modules.
         if value.withContiguousStorageIfAvailable({ bytes.append(contentsOf: $0) }) == nil {
@@ -37,6 +38,12 @@ package struct ByteWriter {
     }
 
     /// A varint length, then the bytes.
+    package mutating func string(_ value: UnsafeRawBufferPointer) {
+        varint(UInt64(value.count))
+        raw(value)
+    }
+
+    /// The same.
     package mutating func string(_ value: some Collection<UInt8>) {
         varint(UInt64(value.count))
         raw(value)

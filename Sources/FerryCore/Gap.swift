@@ -4,11 +4,14 @@ package struct Gap: Hashable, Sendable {
     package var upTo: Seq
     package var expired: UInt32
     package var overflowed: UInt32
+    /// Of broadcasts alone. No device's row counts it: what the gateway remembers of ended broadcasts tells of it again.
+    package var isShared: Bool
 
-    package init(upTo: Seq, expired: UInt32 = 0, overflowed: UInt32 = 0) {
+    package init(upTo: Seq, expired: UInt32 = 0, overflowed: UInt32 = 0, isShared: Bool = false) {
         self.upTo = upTo
         self.expired = expired
         self.overflowed = overflowed
+        self.isShared = isShared
     }
 
     /// How many messages are missing, saturating.

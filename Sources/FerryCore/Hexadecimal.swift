@@ -12,16 +12,25 @@ package enum Hexadecimal {
 
     /// Appends the 32 digits of `value`.
     package static func append(_ value: Identifier128, to text: inout [UInt8]) {
-        append(value.high, to: &text)
-        append(value.low, to: &text)
+        withUnsafeTemporaryAllocation(byteCount: 32, alignment: 8) { room in
+            room.storeBytes(of: digits(UInt32(truncatingIfNeeded: value.high >> 32)), as: UInt64.self)
+            room.storeBytes(of: digits(UInt32(truncatingIfNeeded: value.high)), toByteOffset: 8, as: UInt64.self)
+            room.storeBytes(of: digits(UInt32(truncatingIfNeeded: value.low >> 32)), toByteOffset: 16, as: UInt64.self)
+            room.storeBytes(of: digits(UInt32(truncatingIfNeeded: value.low)), toByteOffset: 24, as: UInt64.self)
+            text.append(contentsOf: room)
+        }
     }
 
-    private static func append(_ half: UInt64, to text: inout [UInt8]) {
-        var shift: UInt64 = 64
-        while shift > 0 {
-            shift -= 4
-            text.append(digit(UInt8(truncatingIfNeeded: half >> shift) & 15))
-        }
+    /// The eight digits of `number`, as they lie in memory: all at once, a byte each.
+    static func digits(_ number: UInt32) -> UInt64 {
+        // Spread: each step halves the groups and doubles the room between them, until each nibble has its own byte.
+        var spread = UInt64(number)
+        spread = (spread | spread << 16) & 0x0000_ffff_0000_ffff
+        spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff
+        spread = (spread | spread << 4) & 0x0f0f_0f0f_0f0f_0f0f
+        // 6 more and a nibble of 10 or above reaches the fifth bit: letters begin 39 after the place behind the nine.
+        let letters = (spread &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+        return (spread &+ 0x3030_3030_3030_3030 &+ letters &* 39).bigEndian
     }
 
     /// The number that exactly 32 digits of either case spell.

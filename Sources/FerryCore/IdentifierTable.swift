@@ -44,23 +44,42 @@ package struct IdentifierTable: Sendable {
         }
     }
 
-    /// `name` is not in the table, or stands for another number, which it then does no more. `number` is below `UInt32.max`.
-    package mutating func set(_ number: UInt32, for name: Identifier128, _ nameOf: (UInt32) -> Identifier128) {
+    /// `name` stands for `number`, below `UInt32.max`, from now on. Answers the number that it stood for before.
+    @discardableResult
+    package mutating func set(
+        _ number: UInt32, for name: Identifier128, _ nameOf: (UInt32) -> Identifier128
+    ) -> UInt32? {
+        put(number, for: name, replaces: true, nameOf)
+    }
+
+    /// The number that `name` stands for; where it stands for none, it stands for `number` from now on, and the answer is nil.
+    package mutating func findOrInsert(
+        _ number: UInt32, for name: Identifier128, _ nameOf: (UInt32) -> Identifier128
+    ) -> UInt32? {
+        put(number, for: name, replaces: false, nameOf)
+    }
+
+    @inline(__always)
+    private mutating func put(
+        _ number: UInt32, for name: Identifier128, replaces: Bool, _ nameOf: (UInt32) -> Identifier128
+    ) -> UInt32? {
         let hash = hash(name)
         let part = part(hash)
         if (parts[part].count + 1) * 4 > parts[part].entries.count * 3 { grow(part, nameOf) }
         let mask = parts[part].entries.count - 1
         var index = first(hash, mask + 1)
         while parts[part].entries[index] != 0 {
-            if parts[part].tags[index] == tag(hash), nameOf(parts[part].entries[index] &- 1) == name {
-                parts[part].entries[index] = number &+ 1
-                return
+            let old = parts[part].entries[index] &- 1
+            if parts[part].tags[index] == tag(hash), nameOf(old) == name {
+                if replaces { parts[part].entries[index] = number &+ 1 }
+                return old
             }
             index = (index + 1) & mask
         }
         parts[part].fill(index, number &+ 1, tag(hash))
         parts[part].count += 1
         count += 1
+        return nil
     }
 
     /// Forgets `name`, if it stands for `number`. Both are still what `nameOf` tells.

@@ -120,6 +120,9 @@ package struct TaskID: Hashable, Sendable, BitwiseCopyable, CustomStringConverti
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// How many bytes `append` appends.
+    package var textCount: Int { monthDay > 9_999 ? 43 : 42 }
+
     /// Appends the text, which is ASCII.
     package func append(to text: inout [UInt8]) {
         text.append(0x52)

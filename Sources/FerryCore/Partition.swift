@@ -16,6 +16,13 @@ package struct Partition: Hashable, Sendable, BitwiseCopyable {
         index = Int(mixed % UInt64(Limits.partitions))
     }
 
+    /// The partition of an app: the shard that owns it takes the app's broadcasts. Never changes, as that of a device. FNV-1a.
+    package init(of app: AppID) {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in app.text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+        index = Int((hash ^ hash >> 32) % UInt64(Limits.partitions))
+    }
+
     /// The shard (0..<`shards`) that owns this partition. Decided at start: the count of shards may change between runs.
     package func owner(among shards: Int) -> Int { index % shards }
 }

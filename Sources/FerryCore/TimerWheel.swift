@@ -52,7 +52,11 @@ package struct TimerWheel {
     /// The same, but for an index whose deadline is as early already, or that is to have none (`.distantFuture`).
     package mutating func hasten(_ index: Int, to deadline: Instant) {
         guard deadline != .distantFuture else { return }
-        if isScheduled(index), self.deadline(index) <= tick(of: deadline) { return }
+        let chunk = index >> Self.chunkBits
+        if chunk < chunks.count, !chunks[chunk].isEmpty {
+            let entry = chunks[chunk][index & (1 << Self.chunkBits - 1)]
+            if entry.previous != Entry.unscheduled, self.deadline(entry) <= tick(of: deadline) { return }
+        }
         schedule(index, at: deadline)
     }
 
@@ -146,9 +150,8 @@ package struct TimerWheel {
         if chunks[chunk].isEmpty { chunks[chunk] = ContiguousArray(repeating: Entry(), count: 1 << Self.chunkBits) }
     }
 
-    private func deadline(_ index: Int) -> Int64 {
-        currentTick
-            + Int64(Int32(truncatingIfNeeded: self[index].deadline &- UInt32(truncatingIfNeeded: currentTick)))
+    private func deadline(_ entry: Entry) -> Int64 {
+        currentTick + Int64(Int32(truncatingIfNeeded: entry.deadline &- UInt32(truncatingIfNeeded: currentTick)))
     }
 
     private mutating func setHead(_ slot: Int, _ index: Int32) {
@@ -162,7 +165,7 @@ package struct TimerWheel {
     }
 
     private mutating func link(_ index: Int) {
-        let deadline = deadline(index)
+        let deadline = deadline(self[index])
         let distance = deadline - currentTick
         var place = slot(level: 0, tick: deadline)
         for level in 0..<Self.levels {

@@ -12,6 +12,8 @@ package struct App: Sendable, Equatable {
     package let name: String?
     /// `apns-topic`, the bundle id. The app id where the operator named none.
     package let topic: String
+    /// Its place among the apps of its registry, 0 for one that is in none.
+    package fileprivate(set) var number: UInt32 = 0
 
     package init(id: AppID, key: String, secret: String, masterSecret: String, name: String?, topic: String?) {
         self.id = id
@@ -28,9 +30,14 @@ package struct AppRegistry: Sendable {
     private let apps: [AppID: App]
 
     package init(_ apps: [App]) {
-        self.apps = Dictionary(apps.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        var known = Dictionary(apps.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        for (number, app) in known.values.sorted(by: { $0.id.text < $1.id.text }).enumerated() {
+            known[app.id]?.number = UInt32(truncatingIfNeeded: number)
+        }
+        self.apps = known
     }
 
     package subscript(id: AppID) -> App? { apps[id] }
-    package var all: [App] { apps.values.sorted { $0.id.text < $1.id.text } }
+    /// By number.
+    package var all: [App] { apps.values.sorted { $0.number < $1.number } }
 }

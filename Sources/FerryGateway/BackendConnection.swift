@@ -2,8 +2,9 @@ internal import FerryAPI
 internal import FerryCore
 
 /// What a backend's connection has beside its slot: the decoder, and the answers in the order of their requests. A request
-/// that was pipelined behind a slow one may be answered earlier; its answer waits for its turn here.
-struct BackendConnection {
+/// that was pipelined behind a slow one may be answered earlier; its answer waits for its turn here. One
+/// shard's own.
+final class BackendConnection {
     /// A request that has begun must be whole within this time.
     static var requestDeadline: Duration { .seconds(30) }
     /// An idle connection is kept this long.
@@ -14,6 +15,14 @@ struct BackendConnection {
     /// Bytes of unfinished requests that one shard holds before it refuses those who hold most.
     static var byteBudget: Int { 64 * 1024 * 1024 }
 
+    /// A call that was found good but for its body, the number of the head that says so, and until when.
+    struct KnownCall {
+        let head: UInt64
+        let route: APIRoute
+        let app: App
+        let expiresAt: Instant
+    }
+
     private struct Answer {
         var bytes: [UInt8]?
         var closes: Bool
@@ -22,6 +31,9 @@ struct BackendConnection {
     }
 
     var decoder: HTTPRequestDecoder
+    var knownCall: KnownCall?
+    /// In the list of those that may have an answer whose turn it is.
+    var isAnswering = false
     private var answers: [Answer] = []
     private var head = 0
     /// The slot number of `answers[head]`.
@@ -45,25 +57,32 @@ struct BackendConnection {
     var hasOpenAnswers: Bool { openAnswers > 0 }
 
     /// Takes a place in the order of answers.
-    mutating func open(keepAlive: Bool, isHead: Bool) -> UInt64 {
+    func open(keepAlive: Bool, isHead: Bool) -> UInt64 {
         answers.append(Answer(bytes: nil, closes: !keepAlive, isHead: isHead, keepAlive: keepAlive))
         return firstSlot + UInt64(openAnswers - 1)
     }
 
     /// The answer for a slot. One that is no longer there, or has its answer, is ignored.
-    mutating func fill(_ slot: UInt64, _ response: HTTPResponse) {
+    func fill(_ slot: UInt64, _ response: HTTPResponse) {
+        fill(slot) { response.encode(into: &$0, keepAlive: $1.keepAlive, includesBody: !$1.isHead) }
+    }
+
+    func fill(_ slot: UInt64, _ response: PushedResponse) {
+        fill(slot) { response.encode(into: &$0, keepAlive: $1.keepAlive, includesBody: !$1.isHead) }
+    }
+
+    private func fill(_ slot: UInt64, _ encode: (inout [UInt8], Answer) -> Void) {
         guard slot >= firstSlot, slot - firstSlot < UInt64(openAnswers) else { return }
         let index = head + Int(slot - firstSlot)
         guard answers[index].bytes == nil else { return }
         var bytes: [UInt8] = []
-        response.encode(
-            into: &bytes, keepAlive: answers[index].keepAlive, includesBody: !answers[index].isHead)
+        encode(&bytes, answers[index])
         answers[index].bytes = bytes
         waitingBytes += bytes.count
     }
 
     /// The next answer whose turn it is, and whether the connection closes after it.
-    mutating func next() -> (bytes: [UInt8], closes: Bool)? {
+    func next() -> (bytes: [UInt8], closes: Bool)? {
         guard head < answers.count, let bytes = answers[head].bytes else { return nil }
         let closes = answers[head].closes
         waitingBytes -= bytes.count

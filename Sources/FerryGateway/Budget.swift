@@ -14,6 +14,8 @@ package enum Shortage: Int, Sendable, CaseIterable {
     case sync
     /// `messageCap` or `byteCap` of its device, where `capPolicy` says so.
     case device
+    /// `broadcastsPerApp` or `broadcastBytes`.
+    case broadcasts
 }
 
 /// What all shards together may take of one thing, and what they have taken. Crossings of 80 and 100 % are logged, again

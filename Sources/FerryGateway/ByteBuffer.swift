@@ -13,6 +13,8 @@ struct ByteBuffer: BitwiseCopyable {
     private var block: UnsafeMutableRawPointer?
     private static let headBytes = 16
     private static let smallest = 256 - headBytes
+    /// Of a block that `SpareBlocks` deals with. All blocks of this capacity are of that size, whoever made them.
+    private static let spareCapacity = SpareBlocks.blockBytes - headBytes
     /// Bytes that it holds at most; far above what any connection should come to.
     static let largest = 1 << 30
 
@@ -40,6 +42,16 @@ struct ByteBuffer: BitwiseCopyable {
 
     mutating func append(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { append($0) } }
 
+    /// The same, where a buffer that begins takes its memory from `spare` if it suffices.
+    mutating func append(
+        upTo count: Int, from spare: inout SpareBlocks, _ write: (UnsafeMutableRawBufferPointer) -> Int
+    ) -> Bool {
+        if block == nil, count <= Self.spareCapacity {
+            block = Self.begin(spare.take(), capacity: Self.spareCapacity)
+        }
+        return append(upTo: count, write)
+    }
+
     /// Lets `write` put up to `count` bytes at the end; it answers how many it wrote. False, and `write` not called, when
     /// `count` would be more than `largest`.
     mutating func append(upTo count: Int, _ write: (UnsafeMutableRawBufferPointer) -> Int) -> Bool {
@@ -58,9 +70,23 @@ struct ByteBuffer: BitwiseCopyable {
         if isEmpty { release() }
     }
 
+    /// The same; memory that can be used again goes to `spare`.
+    mutating func consume(_ count: Int, into spare: inout SpareBlocks) {
+        guard count >= self.count, let block, let head, Int(head.pointee.capacity) == Self.spareCapacity else {
+            return consume(count)
+        }
+        spare.giveBack(block)
+        self.block = nil
+    }
+
     mutating func release() {
         block?.deallocate()
         block = nil
+    }
+
+    private static func begin(_ block: UnsafeMutableRawPointer, capacity: Int) -> UnsafeMutableRawPointer {
+        block.initializeMemory(as: Head.self, to: Head(start: 0, end: 0, capacity: Int32(capacity)))
+        return block
     }
 
     private mutating func reserve(_ count: Int) -> UnsafeMutableRawPointer {

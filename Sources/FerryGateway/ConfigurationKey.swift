@@ -44,6 +44,16 @@ package struct ConfigurationKey: Sendable {
         .cap(
             "storeBytes", 1...1 << 50, "payload bytes kept for all devices; above it pushes get 30019",
             { $0.storeBytes = $1 }),
+        .cap(
+            "broadcastBytes", 1...1 << 40, "payload bytes in memory of live pushes to all; above it they get 30019",
+            { $0.broadcastBytes = $1 }),
+        .integer(
+            "broadcastsPerApp", 1...1_000, "live pushes to all of one app; above it they get 30019",
+            { $0.broadcastsPerApp = Int($1) }),
+        .integer(
+            "broadcastGapHours", 1...8_760,
+            "hours after the end of a push to all in which a device that missed it is told so",
+            { $0.broadcastRetention = .seconds(3_600 * $1) }),
         .integer(
             "diskReserveBytes", 1...1 << 50, "free bytes around the data folder below which pushes get 30019",
             { $0.diskReserveBytes = Int($1) }),
@@ -92,6 +102,10 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "highWaterBytes", 1...1 << 26, "unsent bytes of a connection above which no more is read for it",
             { $0.session.highWaterMark = Int($1) }),
+        .integer(
+            "compressionBytes", 64...65_536,
+            "payloads of at least so many bytes are compressed for devices that take it; `off` compresses none",
+            { $0.compressionBytes = Int($1) }, off: { $0.compressionBytes = nil }),
         .seconds(
             "linkKeepAliveSeconds", 1...86_400, "how often a backend's link must be heard", { $0.link.keepAlive = $1 }),
         .integer(

@@ -48,6 +48,7 @@ struct Connection: BitwiseCopyable {
         static let lingering = Self(rawValue: 4)
         static let readPaused = Self(rawValue: 8)
         static let streamHeld = Self(rawValue: 16)
+        static let takesCompressed = Self(rawValue: 32)
     }
 
     private subscript(flag: Flags) -> Bool {
@@ -88,6 +89,12 @@ extension Connection {
         set { self[.streamHeld] = newValue }
     }
 
+    /// Devices: login and welcome have agreed on compressed payloads.
+    var takesCompressed: Bool {
+        get { self[.takesCompressed] }
+        set { self[.takesCompressed] = newValue }
+    }
+
     /// Devices: one more frame of this connection is to be journalled. Whether it is among the first `limit` (below 255) of a
     /// minute that began with the first of them: that bounds what one device can make the gateway write.
     mutating func mayWrite(now: Instant, limit: UInt8) -> Bool {
@@ -102,26 +109,23 @@ extension Connection {
 }
 
 /// The transport stage: what of a connection depends on how its bytes travel. Plain TCP wants to read always, and to write
-/// while bytes are unsent; TLS will have its own reasons for either.
+/// while bytes are unsent; TLS will have its own reasons for either. `Shard+Transport` performs it.
 struct Transport: BitwiseCopyable {
+    /// Of a socket; below −1 the name of a line of the shard's `MemoryNetwork`.
     let descriptor: Int32
     private(set) var wantsWrite = false
 
     init(descriptor: Int32) { self.descriptor = descriptor }
 
-    mutating func receive(into buffer: UnsafeMutableRawBufferPointer) -> Socket.Transfer {
-        Socket.receive(descriptor, into: buffer)
-    }
+    var isInMemory: Bool { descriptor < -1 }
 
-    /// One send. Afterwards `wantsWrite` says whether the poller must tell when there is room again.
-    mutating func send(_ bytes: UnsafeRawBufferPointer) -> Socket.Transfer {
-        let result = Socket.send(descriptor, bytes)
+    /// A send of `count` bytes had this result. Afterwards `wantsWrite` says whether the poller must tell when there is room.
+    mutating func sent(_ count: Int, _ result: Socket.Transfer) {
         switch result {
-        case .moved(let count): wantsWrite = count < bytes.count
+        case .moved(let moved): wantsWrite = moved < count
         case .wouldBlock: wantsWrite = true
         case .ended, .failed: wantsWrite = false
         }
-        return result
     }
 
     /// Nothing will be sent any more. A socket that is shut for writing always says that it has room.

@@ -16,6 +16,8 @@ struct DeviceEntry {
     /// Changes that are not on disk yet: the device must stay in memory.
     var pendingChanges: Int32 = 0
     let generation: UInt32
+    /// The last broadcast that its machine was told of, or that is none of its app's, by `PlacedBroadcast.ordinal`.
+    var caughtUp: UInt32 = 0
     /// The app's number in the table.
     fileprivate let app: UInt32
     private var slot: Int32 = -1
@@ -118,8 +120,13 @@ struct DeviceTable: ~Copyable {
     private var apps: [AppID] = []
     private var appNumbers: [AppID: UInt32] = [:]
 
-    /// - Parameter seed: secret.
-    init(seed: Identifier128) { indices = IdentifierTable(seed: seed) }
+    /// - Parameters:
+    ///   - seed: secret.
+    ///   - apps: those that are registered, by number; others that devices belong to are numbered after them.
+    init(seed: Identifier128, apps: [AppID] = []) {
+        indices = IdentifierTable(seed: seed)
+        for app in apps { _ = number(of: app) }
+    }
 
     deinit {
         for index in 0..<endIndex { Self.pointer(index, chunks).deinitialize(count: 1) }
@@ -147,6 +154,9 @@ struct DeviceTable: ~Copyable {
         }
     }
 
+    /// The app's number in the table.
+    func appNumber(of index: Int) -> Int { Int(self[index].app) }
+
     func app(of index: Int) -> AppID { apps[Int(self[index].app)] }
 
     /// The row as of now.
@@ -159,7 +169,7 @@ struct DeviceTable: ~Copyable {
         record.seenAt = self[index].seenAt
         record.token = self[index].token
         record.acknowledged = machine.acknowledged
-        record.gap = machine.gap
+        record.gap = machine.ownGap
         record.stubDueUpTo = machine.stubsDueUpTo
         record.stubSettledUpTo = machine.stubsSettledUpTo
         return record
@@ -167,7 +177,7 @@ struct DeviceTable: ~Copyable {
 
     /// The device is not in the table yet. Of its stubs nothing is taken: they are told with what is kept.
     mutating func insert(_ record: DeviceRecord) -> Int {
-        let entry = DeviceEntry(record, app: number(of: record.app))
+        let entry = DeviceEntry(record, app: UInt32(number(of: record.app)))
         let index: Int
         if let reused = free.popLast() {
             index = Int(reused)
@@ -191,11 +201,12 @@ struct DeviceTable: ~Copyable {
         free.append(Int32(index))
     }
 
-    private mutating func number(of app: AppID) -> UInt32 {
-        if let known = appNumbers[app] { return known }
-        let number = UInt32(apps.count)
+    /// The app's number, which it gets if it has none.
+    mutating func number(of app: AppID) -> Int {
+        if let known = appNumbers[app] { return Int(known) }
+        let number = apps.count
         apps.append(app)
-        appNumbers[app] = number
+        appNumbers[app] = UInt32(number)
         return number
     }
 

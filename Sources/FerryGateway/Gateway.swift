@@ -31,16 +31,8 @@ package final class Gateway: Sendable {
         _ configuration: GatewayConfiguration, progress: @escaping @Sendable (_ done: Int, _ all: Int) -> Void
     ) throws -> Gateway {
         let clock = GatewayClock { note($0) }
-        var options = StoreOptions(folder: "", clock: { clock.now })
-        options.segmentBytes = configuration.segmentBytes
-        options.keptSegments = configuration.keptSegments
-        options.diskReserveBytes = configuration.usedDiskReserve
-        options.tableFiles = DescriptorPlan(configuration).tableFiles
-        options.requestWindow = configuration.requestWindow
-        options.salvage = configuration.acceptsLoss
-        options.witness = configuration.witnessPath
+        var options = storeOptions(configuration, clock: { clock.now })
         options.progress = progress
-        options.report = { EventLog.write(.error, "store", ["reason": $0.description]) }
         let store: EmbeddedStore
         switch configuration.store {
         case .embedded(let folder):
@@ -56,6 +48,21 @@ package final class Gateway: Sendable {
             store.close()
             throw error
         }
+    }
+
+    static func storeOptions(
+        _ configuration: GatewayConfiguration, clock: @escaping @Sendable () -> Instant
+    ) -> StoreOptions {
+        var options = StoreOptions(folder: "", clock: clock)
+        options.segmentBytes = configuration.segmentBytes
+        options.keptSegments = configuration.keptSegments
+        options.diskReserveBytes = configuration.usedDiskReserve
+        options.tableFiles = DescriptorPlan(configuration).tableFiles
+        options.requestWindow = configuration.requestWindow
+        options.salvage = configuration.acceptsLoss
+        options.witness = configuration.witnessPath
+        options.report = { EventLog.write(.error, "store", ["reason": $0.description]) }
+        return options
     }
 
     /// - Parameter clock: also the store's, so that what the shards call a time and what the journal takes for the last one
@@ -83,7 +90,7 @@ package final class Gateway: Sendable {
         self.mailboxes = mailboxes
         self.store = store
         self.wake = wake
-        let timeline = try Self.timeline(configuration, clock: clock)
+        let timeline = try Self.timeline(configuration, clock: { clock.now })
         self.timeline = timeline
         // Each shard sets aside address space for this many; a limit of "infinity" is a billion.
         let limit = min(
@@ -97,10 +104,11 @@ package final class Gateway: Sendable {
             census: ConnectionCensus(limit: limit),
             memoryBudget: Budget(
                 key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: MachineMemory.bytes())),
-            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes))
+            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes),
+            broadcastBudget: Budget(key: "broadcastBytes", cap: configuration.broadcastBytes))
         try store.start(
             sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
-        let parts = ShardRecovery.divide(recovery, among: shards)
+        let parts = ShardRecovery.divide(recovery, among: shards, environment)
         let starts = try Mailbox<SystemError?>()
         var started: [OSThread] = []
         for index in 0..<shards {
@@ -187,9 +195,11 @@ package final class Gateway: Sendable {
     /// A log in memory is smaller than one on disk may be.
     private static let memoryTimelineBytes = 64 << 20
 
-    private static func timeline(_ configuration: GatewayConfiguration, clock: GatewayClock) throws -> (any Timeline)? {
+    static func timeline(
+        _ configuration: GatewayConfiguration, clock: @escaping @Sendable () -> Instant
+    ) throws -> (any Timeline)? {
         guard let bytes = configuration.timelineBytes else { return nil }
-        var options = TimelineOptions(clock: { clock.now })
+        var options = TimelineOptions(clock: clock)
         options.age = configuration.timelineAge
         options.report = { EventLog.write(.error, "timeline", ["reason": $0.description]) }
         switch configuration.store {
@@ -206,7 +216,7 @@ package final class Gateway: Sendable {
 }
 
 /// No way to wake anybody: every stub is refused, and recorded as that.
-private final class NoChannel: WakeChannel {
+final class NoChannel: WakeChannel {
     func request(_ stub: StubRequest, answer: @escaping @Sendable (StubAnswer) -> Void) {
         answer(.refused("this gateway has no wake-up channel"))
     }

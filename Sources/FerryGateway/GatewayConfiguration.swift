@@ -27,6 +27,8 @@ package struct GatewayConfiguration: Sendable {
     package var delivery = DeliveryPolicy()
     package var session = SessionPolicy()
     package var link = LinkPolicy()
+    /// Payloads of at least so many bytes are compressed for devices that take it; nil: none.
+    package var compressionBytes: Int? = 1_024
     package var api = APILimits()
     package var stubTitle: String?
     package var stubText = "You have a new message"
@@ -43,6 +45,12 @@ package struct GatewayConfiguration: Sendable {
     package var memoryBytes: Cap?
     /// Payload bytes of all kept messages. Unlimited by default, as `diskReserveBytes` keeps the disk from running full.
     package var storeBytes = Cap.unlimited
+    /// Payload bytes in memory of pushes to all that are not over.
+    package var broadcastBytes: Cap = 67_108_864
+    /// Of these at most so many for one app.
+    package var broadcastsPerApp = 100
+    /// For so long after its end a device that missed a push to all is told that it did.
+    package var broadcastRetention = Duration.seconds(7 * 86_400)
     /// Free bytes on the disk below which no push is taken; nil is eight times `segmentBytes`.
     package var diskReserveBytes: Int?
     /// How long a stop waits for what is on its way.

@@ -7,6 +7,8 @@ package import FerryWire
 package struct Identity: Sendable {
     /// 32 bytes; kept outside the data folder.
     private let key: [UInt8]
+    /// What HKDF makes of the key before it looks at the purpose: the same for all devices, and half of the work.
+    private let extracted: [UInt8]
 
     package static let keyBytes = 32
 
@@ -14,6 +16,7 @@ package struct Identity: Sendable {
     package init?(key: [UInt8]) {
         guard key.count == Self.keyBytes else { return nil }
         self.key = key
+        extracted = Cryptography.hkdfSHA256Extract(key: key)
     }
 
     /// The cid of the installation with this key. The same key leads to the same cid, which is what makes registration
@@ -36,7 +39,7 @@ package struct Identity: Sendable {
         var info = label("ferry/1 device secret", app)
         info.identifier(cid.value)
         info.uint64(generation)
-        guard let secret = Bytes32(Cryptography.hkdfSHA256(key: key, info: info.bytes)) else {
+        guard let secret = Bytes32(Cryptography.hkdfSHA256Expand(extracted: extracted, info: info.bytes)) else {
             preconditionFailure("HKDF made 32 bytes")
         }
         return secret

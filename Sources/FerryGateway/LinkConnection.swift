@@ -5,8 +5,10 @@ internal import FerrySession
 /// What a backend's link has beside its slot. One shard's own.
 final class LinkConnection {
     var machine: LinkStateMachine
-    /// Whose link it is; nil before its welcome.
-    var app: AppID?
+    /// Whose link it is, by the app's number; nil before its welcome.
+    var app: UInt32?
+    /// The machine's, here so that a push does not have all of it looked at.
+    var isStreaming = false
     /// The app's; see `Identity.linkSalt`.
     var salt = Identifier128(high: 0, low: 0)
     /// In the list of links that may have an answer to send.

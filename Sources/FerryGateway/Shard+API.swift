@@ -10,37 +10,58 @@ internal import FerryWire
 
 /// API calls: from a request to its owner and back.
 extension Shard {
-    mutating func route(_ request: HTTPRequest, _ origin: APIOrigin) {
+    mutating func route(_ request: HTTPRequest, _ origin: APIOrigin, _ backend: BackendConnection?) {
+        if let known = backend?.knownCall, known.head == backend?.decoder.headNumber, known.expiresAt > now,
+            revokedTokens.isEmpty
+        {
+            return perform(parser.parse(known.route, request), known.app, origin)
+        }
         switch APIRouter.match(request) {
         case .failure(let error): fill(origin, .failure(error))
         case .success(let route):
-            switch call(route, request) {
+            switch app(of: route, request, backend) {
             case .failure(let error): fill(origin, .failure(error))
-            case .success((let app, let call)): perform(call, app, origin)
+            case .success(let app): perform(parser.parse(route, request), app, origin)
             }
+        }
+    }
+
+    private mutating func perform(_ call: Result<APIRequest, APIError>, _ app: App?, _ origin: APIOrigin) {
+        switch call {
+        case .failure(let error): fill(origin, .failure(error))
+        case .success(let call): perform(call, app, origin)
         }
     }
 
     /// The app and the token first, then the body: who may not ask learns nothing about what was asked.
-    private mutating func call(
-        _ route: APIRoute, _ request: HTTPRequest
-    ) -> Result<(App?, APIRequest), APIError> {
+    private mutating func app(
+        of route: APIRoute, _ request: HTTPRequest, _ backend: BackendConnection?
+    ) -> Result<App?, APIError> {
         var app: App?
         if let text = route.appID {
             app = AppID(text).flatMap { environment.configuration.apps[$0] }
-            guard let app else {
+            guard let known = app else {
                 return .failure(.badParameter("appId is invalid: this gateway has no app \(Excerpt.quoted(text))"))
             }
-            if route.requiresToken, !isLive(token: request.fields.first("token"), app) {
-                return .failure(.tokenInvalid)
+            if route.requiresToken {
+                guard let expiresAt = expiry(ofLiveToken: request.fields.first("token"), known) else {
+                    return .failure(.tokenInvalid)
+                }
+                if let head = backend?.decoder.headNumber {
+                    backend?.knownCall = BackendConnection.KnownCall(
+                        head: head, route: route, app: known, expiresAt: expiresAt)
+                }
             }
         }
-        return parser.parse(route, request).map { (app, $0) }
+        return .success(app)
     }
 
-    private mutating func isLive(token: String?, _ app: App) -> Bool {
-        guard let token, let expiresAt = expiry(ofToken: token, app), expiresAt > now else { return false }
-        return revokedTokens.isEmpty || revokedTokens[Self.digest(ofToken: token)] == nil
+    /// nil for a token that is not good, or not any more.
+    private mutating func expiry(ofLiveToken token: String?, _ app: App) -> Instant? {
+        guard let token, let expiresAt = expiry(ofToken: token, app), expiresAt > now,
+            revokedTokens.isEmpty || revokedTokens[Self.digest(ofToken: token)] == nil
+        else { return nil }
+        return expiresAt
     }
 
     private static var provenTokenLimit: Int { 1_024 }
@@ -66,11 +87,13 @@ extension Shard {
             fill(origin, .success(isDraining ? .notReady("the gateway is stopping") : .ready))
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
-        case .pushSingle where isDraining, .pushBatch where isDraining, .userStatus where isDraining,
+        case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
+            .userStatus where isDraining,
             .timeline where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .pushBatch(let batch): if let app { order(batch, app, origin) }
+        case .pushAll(let push): if let app { order(push, app, origin) }
         case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
             fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
@@ -153,205 +176,28 @@ extension Shard {
         fill(origin, .success(.revoked))
     }
 
-    // MARK: - Push
-
-    private mutating func order(_ push: SinglePush, _ app: App, _ origin: APIOrigin) {
-        let order = PushOrder(app: app.id, push: push, key: Self.requestKey(app.id, push), origin: origin)
-        post(.order(.push(order)), to: environment.owner(of: push.cid))
-    }
-
-    /// The digests of (app, request id, cid) and of the content. The key's low bits are the device's partition, so that after
-    /// a restart each shard takes the keys of its own devices.
-    static func requestKey(_ app: AppID, _ push: SinglePush) -> RequestKey {
-        var name = ByteWriter()
-        name.string(app.text.utf8)
-        name.string(push.requestID.utf8)
-        name.identifier(push.cid.value)
-        let zero = Identifier128(high: 0, low: 0)
-        var key = Identifier128(bytes: Cryptography.sha256(name.bytes)) ?? zero
-        let partition = UInt64(Partition(of: push.cid).index)
-        key.low = key.low / UInt64(Limits.partitions) * UInt64(Limits.partitions) + partition
-        let content = Identifier128(bytes: Cryptography.sha256(push.contentDigestInput)) ?? zero
-        return RequestKey(key: key, content: content)
-    }
+    // MARK: - Orders and replies
 
     mutating func take(_ order: APIOrder) {
         switch order {
-        case .push(let push): take(push)
-        case .pushes(let pushes): for push in pushes { take(push) }
+        case .pushes(let pushes): take(pushes)
+        case .broadcast(let order): take(order)
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
         case .timeline(let order): take(order)
         }
     }
 
-    private mutating func take(_ order: PushOrder) {
-        switch requests.find(order.key.key) {
-        case .answered(let first):
-            guard first.content == order.key.content else { return refuseRepeat(order) }
-            answer(
-                order,
-                .success(PushReceipt(taskID: first.taskID, cid: order.push.cid, wasOnline: first.wasOnline)))
-        case .inFlight(let content):
-            guard content == order.key.content else { return refuseRepeat(order) }
-            if let shortage = shortage(for: order) { return answer(order, .failure(refusal(shortage))) }
-            waitingBytes += order.weight
-            requestWaiters[order.key.key, default: []].append(order)
-        case .unknown:
-            if let shortage = shortage(for: order) { return answer(order, .failure(refusal(shortage))) }
-            requests.begin(order.key.key, content: order.key.content)
-            if let device = devices.index(of: order.push.cid) {
-                accept(order, device: device)
-            } else {
-                waitingBytes += order.weight
-                wait(for: order.push.cid, .push(order))
-            }
-        }
-    }
-
-    private mutating func refuseRepeat(_ order: PushOrder) {
-        answer(order, .failure(.requestIDReused(order.link?.message.hex ?? order.push.requestID)))
-    }
-
-    /// The device is known, or known not to exist: the message gets its place in the device's stream and goes to the journal.
-    mutating func accept(_ order: PushOrder, device: Int?) {
-        guard let device, devices.app(of: device) == order.app else {
-            giveUp(order, .targetInvalid(order.push.cid.description))
-            return
-        }
-        guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
-            giveUp(order, refusal(.sync))
-            return
-        }
-        if let error = takeRoom(for: order, device: device) { return giveUp(order, error) }
-        let partition = Partition(of: order.push.cid).index
-        sequences[partition] = sequences[partition].next
-        journal.highest[partition] = sequences[partition]
-        let message = makeMessage(order, seq: sequences[partition], device: device)
-        let offset = journal.writer.bytes.count
-        let length = RecordCodec.append(message, to: &journal.writer)
-        devices[device].pendingChanges += 1
-        journal.effects.append(
-            .messageAccepted(
-                PendingAccept(
-                    message, order, offset: UInt32(offset), length: UInt32(length),
-                    absences: devices[device].absences)))
-    }
-
-    private mutating func makeMessage(_ order: PushOrder, seq: Seq, device: Int) -> AcceptedMessage {
-        let machine = devices[device].machine
-        let expiresAt: Instant =
-            switch order.push.ttl {
-            case .liveOnly: now
-            case .milliseconds(let milliseconds): now + .milliseconds(milliseconds)
-            }
-        let isOnline = machine.presence.isOnline
-        let stub: StubNeed
-        if isOnline {
-            stub = .none
-        } else if order.push.ttl == .liveOnly && order.push.alert == nil {
-            stub = .notWanted
-        } else {
-            stub = machine.hasToken ? .due : .noToken
-        }
-        return AcceptedMessage(
-            cid: order.push.cid, seq: seq, messageID: MessageID(order.link?.message ?? randomIdentifier()),
-            taskID: TaskID(order.link?.task ?? randomIdentifier(), monthDay: now.monthDay, kind: .single),
-            acceptedAt: now,
-            expiresAt: expiresAt, stub: stub, wasOnline: isOnline, request: order.key,
-            alert: order.push.alert.map {
-                OwnAlert(body: $0.payload, collapseID: $0.collapseID, isBackground: $0.pushType == .background)
-            }, payload: order.push.payload)
-    }
-
-    private mutating func randomIdentifier() -> Identifier128 {
-        Identifier128(high: random.next(), low: random.next())
-    }
-
-    /// The message is on disk.
-    mutating func accepted(
-        _ message: AcceptedMessage, _ order: PushOrder, _ location: RecordLocation, absences: UInt16
-    ) {
-        note(.accepted(Acceptance(message)), of: message.cid)
-        let answer = RequestAnswer(
-            content: order.key.content, taskID: message.taskID, wasOnline: message.wasOnline,
-            acceptedAt: message.acceptedAt)
-        requests.settle(
-            order.key.key, answer, acceptedAt: message.acceptedAt, segment: location.segment)
-        let receipt = PushReceipt(taskID: message.taskID, cid: message.cid, wasOnline: message.wasOnline)
-        self.answer(order, .success(receipt))
-        for waiter in takeRequestWaiters(order) { self.answer(waiter, .success(receipt)) }
-        guard let device = devices.index(of: message.cid) else { return giveBackRoom(message.payload.count) }
-        devices[device].pendingChanges -= 1
-        devices[device].pending.remove(bytes: message.payload.count)
-        segmentDevices.add(device, segment: location.segment)
-        atHand = [message]
-        atHandCursor = 0
-        // The device may have gone and come back while the record was on its way to the disk.
-        let wasAway = !message.wasOnline || devices[device].absences != absences
-        tell(device: device, .messageSynced(KeptMessage(message, location: location, wasOffline: wasAway)))
-        atHand = []
-    }
-
-    /// The message is not on disk and will not be.
-    mutating func refused(_ message: AcceptedMessage, _ order: PushOrder) {
-        giveBackRoom(message.payload.count)
-        if let device = devices.index(of: message.cid) {
-            devices[device].pendingChanges -= 1
-            devices[device].pending.remove(bytes: message.payload.count)
-        }
-        giveUp(order, .busy(retryAfterSeconds: 5))
-    }
-
-    /// Nothing came of the first try, nor of those that waited for it.
-    mutating func giveUp(_ order: PushOrder, _ error: APIError) {
-        requests.abandon(order.key.key)
-        answer(order, .failure(error))
-        for waiter in takeRequestWaiters(order) { answer(waiter, .failure(error)) }
-    }
-
-    private mutating func takeRequestWaiters(_ order: PushOrder) -> [PushOrder] {
-        let waiters = requestWaiters.removeValue(forKey: order.key.key) ?? []
-        for waiter in waiters { waitingBytes -= waiter.weight }
-        return waiters
-    }
-
-    mutating func answer(_ order: PushOrder, _ result: Result<PushReceipt, APIError>) {
-        if order.link != nil {
-            noteLinkAnswer(order.origin, result)
-        } else if let place = order.place {
-            noteBatchOutcome(order.origin, place, result)
-        } else {
-            post(.reply(.push(order.origin, result)), to: order.origin.shard)
-        }
-    }
-
     mutating func deliver(_ reply: ShardReply) {
         switch reply {
-        case .push(let origin, let result):
-            fill(
-                origin,
-                result.map { .pushed(task: $0.taskID, cid: $0.cid, $0.wasOnline ? .online : .offline) })
+        case .accepted(let receipts):
+            for (origin, receipt) in receipts { fill(origin, receipt) }
+        case .refused(let origin, let error): fill(origin, .failure(error))
         case .batch(let outcomes): collect(outcomes)
+        case .broadcast(let origin, let result): fill(origin, result.map { .pushedAll(task: $0) })
         case .status(let origin, let statuses, let isComplete):
             collect(statuses, isComplete: isComplete, for: origin)
         case .timeline(let origin, let result): fill(origin, result.map { .timeline($0) })
         case .revoked(let origin): revocationTaken(origin)
         }
-    }
-}
-
-extension KeptMessage {
-    init(_ message: AcceptedMessage, location: RecordLocation, wasOffline: Bool) {
-        let stub: Stub =
-            switch message.stub {
-            case .none: .none
-            case .due: .due
-            case .noToken: .noToken
-            case .notWanted: .notWanted
-            }
-        self.init(
-            seq: message.seq, expiresAt: message.expiresAt, location: location,
-            payloadBytes: UInt32(clamping: message.payload.count), isLiveOnly: message.isLiveOnly,
-            hasOwnAlert: message.alert != nil, wasOffline: wasOffline, stub: stub)
     }
 }

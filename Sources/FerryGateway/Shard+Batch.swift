@@ -21,26 +21,36 @@ struct BatchQuestion {
         results = Array(repeating: nil, count: cids.count)
         missing = cids.count
     }
+
+    mutating func fill(_ place: Int32, _ result: Result<PushReceipt, APIError>) {
+        guard results.indices.contains(Int(place)), results[Int(place)] == nil else { return }
+        results[Int(place)] = result
+        missing -= 1
+    }
 }
 
 /// Batches of pushes: each becomes one mail to every owner of some of its devices, and as many mails back.
 extension Shard {
     mutating func order(_ batch: PushBatch, _ app: App, _ origin: APIOrigin) {
         batches[origin] = BatchQuestion(batch)
-        var parts = [[PushOrder]](repeating: [], count: environment.shards)
         for (place, push) in batch.pushes.enumerated() {
-            let order = PushOrder(
-                app: app.id, push: push, key: Self.requestKey(app.id, push), origin: origin, place: place)
-            parts[environment.owner(of: push.cid)].append(order)
+            order(push, app, origin, place: Int32(truncatingIfNeeded: place))
         }
-        for (owner, orders) in parts.enumerated() where !orders.isEmpty { post(.order(.pushes(orders)), to: owner) }
     }
 
     /// Of an order of this shard's devices: it travels with all others of its batch that have their outcome in this turn.
-    mutating func noteBatchOutcome(_ origin: APIOrigin, _ place: Int, _ result: Result<PushReceipt, APIError>) {
-        // What belongs together comes together.
+    mutating func noteBatchAccepted(_ origin: APIOrigin, _ place: Int32, _ receipt: PushReceipt) {
+        batchOutcomes[placeOfOutcomes(origin)].accepted.append((place, receipt))
+    }
+
+    mutating func noteBatchRefused(_ origin: APIOrigin, _ place: Int32, _ error: APIError) {
+        batchOutcomes[placeOfOutcomes(origin)].refused.append((place, error))
+    }
+
+    /// What belongs together comes together.
+    private mutating func placeOfOutcomes(_ origin: APIOrigin) -> Int {
         if batchOutcomes.last?.origin != origin { batchOutcomes.append(BatchOutcomes(origin: origin)) }
-        batchOutcomes[batchOutcomes.count - 1].outcomes.append((place, result))
+        return batchOutcomes.count - 1
     }
 
     /// At the end of the turn.
@@ -53,10 +63,8 @@ extension Shard {
 
     mutating func collect(_ found: BatchOutcomes) {
         guard var question = batches.removeValue(forKey: found.origin) else { return }
-        for (place, result) in found.outcomes where question.results[place] == nil {
-            question.results[place] = result
-            question.missing -= 1
-        }
+        for (place, receipt) in found.accepted { question.fill(place, .success(receipt)) }
+        for (place, error) in found.refused { question.fill(place, .failure(error)) }
         guard question.missing == 0 else {
             batches[found.origin] = question
             return

@@ -25,13 +25,10 @@ extension Shard {
 
     /// Takes what the message will need of its device's cap and of the store; answers why it cannot, with nothing taken.
     mutating func takeRoom(for order: PushOrder, device: Int) -> APIError? {
-        let bytes = order.push.payload.count
-        let exceeded = devices[device].machine.exceededCap(
-            bytes: bytes, isLiveOnly: order.push.ttl == .liveOnly, pending: devices[device].pending,
-            policy: environment.configuration.delivery)
-        if let exceeded {
+        let bytes = Int(order.payloadBytes)
+        if environment.configuration.delivery.capPolicy == .refuse, let exceeded = exceededCap(order, device) {
             counters.refused[Shortage.device.rawValue] += 1
-            return .deviceFull(exceeded, cid: order.push.cid)
+            return .deviceFull(exceeded, cid: order.cid)
         }
         guard environment.storeBudget.take(bytes) else { return refusal(.store) }
         storeBytes += bytes
@@ -39,10 +36,17 @@ extension Shard {
         return nil
     }
 
+    private func exceededCap(_ order: PushOrder, _ device: Int) -> CapExceeded? {
+        devices[device].machine.exceededCap(
+            bytes: Int(order.payloadBytes), isLiveOnly: order.ttl == .liveOnly, pending: devices[device].pending,
+            policy: environment.configuration.delivery)
+    }
+
     /// The message is not kept any more, or never will be.
     mutating func giveBackRoom(_ bytes: Int) {
         storeBytes -= bytes
-        environment.storeBudget.change(by: -bytes)
+        // To the shared sum at the end of the turn.
+        reuse.returnedBytes += bytes
     }
 
     /// The message was kept before this process began.
@@ -57,7 +61,7 @@ extension Shard {
         if shortage == .memory { environment.memoryBudget.noteRefusal() }
         switch shortage {
         case .sync: return .busy(retryAfterSeconds: 1)
-        case .memory, .store, .disk, .device: return .busy(retryAfterSeconds: 5)
+        case .memory, .store, .disk, .device, .broadcasts: return .busy(retryAfterSeconds: 5)
         }
     }
 
@@ -79,7 +83,8 @@ extension Shard {
     /// What of the process's memory grows with load and is this shard's, in bytes. The factors are measured: what the
     /// allocator and growing arrays add is in them.
     var memoryEstimate: Int {
-        tally.kept * MemoryCost.keptMessage + devices.count * MemoryCost.device
+        (tally.kept - broadcasts.unreached) * MemoryCost.keptMessage + broadcasts.bytes + devices.count
+            * MemoryCost.device
             + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
             + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
             + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
@@ -133,11 +138,6 @@ enum MemoryCost {
     /// A record on its way to the disk is in the shard's memory and in the store's.
     static let unsyncedFactor = 3
     static let shortStreamMark = 4_096
-}
-
-extension PushOrder {
-    /// What it takes of memory while it waits.
-    var weight: Int { push.payload.count + (push.alert?.payload.count ?? 0) + MemoryCost.order }
 }
 
 extension TimelineQuery {

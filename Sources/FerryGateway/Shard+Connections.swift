@@ -17,7 +17,7 @@ extension Shard {
             switch Socket.accept(listener) {
             case .success(let accepted):
                 guard !environment.memoryBudget.isFarExceeded, environment.census.enter() else {
-                    refuse(accepted.descriptor, kind)
+                    refuse(Transport(descriptor: accepted.descriptor), kind)
                     continue
                 }
                 let transport = Transport(descriptor: accepted.descriptor)
@@ -53,7 +53,7 @@ extension Shard {
         connection.peer = peer
         guard let slot = add(connection) else {
             environment.census.leave()
-            refuse(transport.descriptor, kind)
+            refuse(transport, kind)
             return
         }
         begin(slot, kind)
@@ -79,7 +79,7 @@ extension Shard {
     mutating func add(_ connection: Connection) -> Int? {
         guard let slot = connections.insert(connection) else { return nil }
         do throws(SystemError) {
-            try poller.add(connection.transport.descriptor, .readable, token: connections.token(of: slot))
+            try beginWatching(slot)
             return slot
         } catch {
             connections.remove(slot)
@@ -88,7 +88,7 @@ extension Shard {
     }
 
     /// Too many connections: says so and closes.
-    private func refuse(_ descriptor: Int32, _ kind: Connection.Kind) {
+    func refuse(_ transport: Transport, _ kind: Connection.Kind) {
         let farewell: [UInt8] =
             switch kind {
             case .http:
@@ -96,13 +96,15 @@ extension Shard {
             case .handshake, .device, .link, .free:
                 GatewayFrame.close(CloseFrame(code: .tooManyConnections, retryAfter: 5_000)).encoded()
             }
-        _ = farewell.withUnsafeBytes { Socket.send(descriptor, $0) }
-        Socket.close(descriptor)
+        _ = farewell.withUnsafeBytes { send(transport, $0) }
+        close(transport)
     }
 
     private mutating func refuseWithSpare(_ listener: Int32, _ kind: Connection.Kind) {
         SpareDescriptor.close(spareDescriptor)
-        if case .success(let accepted) = Socket.accept(listener) { refuse(accepted.descriptor, kind) }
+        if case .success(let accepted) = Socket.accept(listener) {
+            refuse(Transport(descriptor: accepted.descriptor), kind)
+        }
         spareDescriptor = SpareDescriptor.open()
     }
 
@@ -115,7 +117,7 @@ extension Shard {
             if isGone { lose(slot) }
             return
         }
-        switch connections[slot].transport.receive(into: readBuffer) {
+        switch receive(slot) {
         case .moved(let count):
             let bytes = UnsafeRawBufferPointer(rebasing: readBuffer[..<count])
             switch connections[slot].kind {
@@ -142,71 +144,6 @@ extension Shard {
         }
     }
 
-    /// Splits what came into frames. Bytes of an unfinished frame are kept; nothing else is.
-    private mutating func readFrames(_ slot: Int, _ bytes: UnsafeRawBufferPointer) {
-        if connections[slot].kind == .device { tell(session: slot, .bytesReceived) }
-        if connections[slot].kind == .link { tell(link: slot, .bytesReceived) }
-        let hadInput = !connections[slot].input.isEmpty
-        // Both ways in are bounded by the largest frame; what does not fit is no frame.
-        guard !hadInput || connections[slot].input.append(bytes) else { return refuseInput(slot) }
-        var offset = 0
-        let token = connections.token(of: slot)
-        while true {
-            let pending = hadInput ? connections[slot].input.bytes : bytes
-            let rest = UnsafeRawBufferPointer(rebasing: pending[offset...])
-            switch FrameSplitter.split(rest, bodyLimit: bodyLimit(slot)) {
-            case .incomplete:
-                if hadInput {
-                    connections[slot].input.consume(offset)
-                } else if !connections[slot].input.append(rest) {
-                    return refuseInput(slot)
-                }
-                countBuffers(slot)
-                return
-            case .tooLarge:
-                refuseInput(slot)
-                return
-            case .malformed:
-                refuseFrame(slot, WireError(.protocolError, "a frame's length is not a number"))
-                return
-            case .frame(let type, let body, let consumed):
-                offset += consumed
-                let isLast = offset == pending.count
-                receive(slot, type: type, body: body, isLast: isLast)
-            }
-            // The frame may have closed the connection, or moved it to another shard.
-            guard connections.index(of: token) == slot, !connections[slot].isClosing else { return }
-        }
-    }
-
-    /// Only who has proved itself may have the gateway gather more than a device may.
-    private func bodyLimit(_ slot: Int) -> Int {
-        connections[slot].kind == .link && links[slot]?.machine.isStreaming == true
-            ? Limits.linkFrameBytes : Limits.deviceFrameBytes
-    }
-
-    private mutating func receive(_ slot: Int, type: UInt8, body: UnsafeRawBufferPointer, isLast: Bool) {
-        switch connections[slot].kind {
-        case .device: receiveSessionFrame(slot, type: type, body: body)
-        case .handshake: receiveHandshakeFrame(slot, type: type, body: body, isLast: isLast)
-        case .link: receiveLinkFrame(slot, type: type, body: body)
-        case .http, .free: break
-        }
-    }
-
-    private mutating func refuseInput(_ slot: Int) {
-        refuseFrame(slot, WireError(.frameTooLarge, "a frame is larger than the peer may send"))
-    }
-
-    private mutating func refuseFrame(_ slot: Int, _ error: WireError) {
-        switch connections[slot].kind {
-        case .device: endSession(slot, with: error.code)
-        case .handshake: tell(handshake: slot, .malformedReceived(error))
-        case .link: tell(link: slot, .malformedReceived(error))
-        case .http, .free: break
-        }
-    }
-
     // MARK: - Writing
 
     /// One send for each connection that has something to say.
@@ -226,8 +163,8 @@ extension Shard {
         connections[slot].isDirty = false
         if !connections[slot].output.isEmpty {
             let wanted = connections[slot].transport.wantsWrite
-            switch connections[slot].transport.send(connections[slot].output.bytes) {
-            case .moved(let count): connections[slot].output.consume(count)
+            switch send(slot) {
+            case .moved(let count): connections[slot].output.consume(count, into: &reuse.blocks)
             case .wouldBlock: break
             case .ended, .failed:
                 lose(slot)
@@ -245,14 +182,6 @@ extension Shard {
             return
         }
         outputMoved(slot)
-    }
-
-    /// Tells the poller what the transport wants.
-    private mutating func watch(_ slot: Int) {
-        var interest: Poller.Interest = connections[slot].isReadPaused ? [] : .readable
-        if connections[slot].transport.wantsWrite { interest.insert(.writable) }
-        try? poller.modify(
-            connections[slot].transport.descriptor, interest, token: connections.token(of: slot))
     }
 
     private mutating func outputMoved(_ slot: Int) {
@@ -298,7 +227,7 @@ extension Shard {
 
     private mutating func linger(_ slot: Int) {
         guard !connections[slot].isLingering else { return }
-        guard Socket.shutdownWrite(connections[slot].transport.descriptor) else { return drop(slot) }
+        guard endSending(connections[slot].transport) else { return drop(slot) }
         connections[slot].isLingering = true
         connections[slot].isReadPaused = false
         connections[slot].input.release()
@@ -311,7 +240,7 @@ extension Shard {
     }
 
     private mutating func discard(_ slot: Int) {
-        switch connections[slot].transport.receive(into: readBuffer) {
+        switch receive(slot) {
         case .moved, .wouldBlock: break
         case .ended, .failed: drop(slot)
         }
@@ -326,16 +255,16 @@ extension Shard {
     /// Frees the slot and closes the descriptor.
     private mutating func drop(_ slot: Int) {
         guard connections[slot].kind != .free else { return }
-        let descriptor = connections[slot].transport.descriptor
+        let transport = connections[slot].transport
         forgetConnection(slot)
         release(slot)
-        Socket.close(descriptor)
+        close(transport)
         environment.census.leave()
     }
 
     /// Frees the slot; the descriptor lives on.
     mutating func release(_ slot: Int) {
-        poller.remove(connections[slot].transport.descriptor)
+        endWatching(connections[slot].transport)
         wheel.cancel(slot)
         handshakes[slot] = nil
         links[slot] = nil

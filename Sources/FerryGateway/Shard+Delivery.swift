@@ -30,6 +30,11 @@ extension Shard {
                 write(slot, .gap(GapFrame(gap)))
                 note(.gapSent(gap), device)
                 didSend(gap.upTo, device, slot)
+            case .message(let message) where message.isShared:
+                guard let content = sharedContent(of: message, device) else { return }
+                send(content, message, slot)
+                note(.sent(message.seq, session, isOffLine: message.wasOffline), device)
+                didSend(message.seq, device, slot)
             case .message(let message):
                 guard let content = contentAtHand(of: message, device) else {
                     readAhead(device)
@@ -42,20 +47,66 @@ extension Shard {
         }
     }
 
+    /// The common case in one step: the device is there, nothing stands before the message, and its content goes from the record
+    /// straight to the connection. False: nothing was done.
+    mutating func deliverAtOnce(
+        _ message: KeptMessage, _ pending: PendingAccept, _ records: [UInt8], _ device: Int
+    ) -> Bool {
+        guard !devices[device].isReading, let slot = devices[device].connection, !connections[slot].isClosing,
+            let session = devices[device].machine.presence.session,
+            connections[slot].output.isEmpty || connections[slot].output.count <= streamMark,
+            !connections[slot].takesCompressed || !isWorthCompressing(Int(message.payloadBytes))
+        else { return false }
+        // The payload is the last part of its record.
+        let end = Int(pending.offset) + Int(pending.length)
+        let start = end - Int(message.payloadBytes)
+        guard start >= Int(pending.offset), end <= records.count,
+            let sent = devices[device].machine.keepSent(
+                message, now: now, policy: environment.configuration.delivery, spare: &reuse.work)
+        else { return false }
+        records.withUnsafeBytes { bytes in
+            send(
+                sent, pending.messageID, pending.taskID, UnsafeRawBufferPointer(rebasing: bytes[start..<end]), slot)
+        }
+        note(.sent(sent.seq, session, isOffLine: sent.wasOffline), device)
+        noteSent(slot)
+        return true
+    }
+
     private mutating func didSend(_ seq: Seq, _ device: Int, _ slot: Int) {
-        tell(device: device, .sent(seq))
-        tell(session: slot, .entrySent)
+        devices[device].machine.didSend(seq)
+        noteSent(slot)
     }
 
     private mutating func send(_ content: AcceptedMessage, _ message: KeptMessage, _ slot: Int) {
-        let flags: PushFrame.Flags = message.wasOffline ? .offLine : []
-        let size = PushFrame.encodedSize(seq: content.seq, payloadCount: content.payload.count)
-        let fits = connections[slot].output.append(upTo: size) { buffer in
-            content.payload.withUnsafeBytes { payload in
-                PushFrame.write(
-                    to: buffer, seq: content.seq, flags: flags, messageID: content.messageID, taskID: content.taskID,
-                    payload: payload)
-            }
+        if connections[slot].takesCompressed, sendCompressed(content, isOffLine: message.wasOffline, slot) { return }
+        content.payload.withUnsafeBytes { send(message, content.messageID, content.taskID, $0, slot) }
+    }
+
+    private mutating func send(
+        _ message: KeptMessage, _ messageID: MessageID, _ taskID: TaskID, _ payload: UnsafeRawBufferPointer, _ slot: Int
+    ) {
+        // Not `[]`: a set made of a literal is made element by element.
+        let flags = message.wasOffline ? PushFrame.Flags.offLine : PushFrame.Flags(rawValue: 0)
+        let size = PushFrame.encodedSize(seq: message.seq, payloadCount: payload.count)
+        let fits = connections[slot].output.append(upTo: size, from: &reuse.blocks) { buffer in
+            PushFrame.write(
+                to: buffer, seq: message.seq, flags: flags, messageID: messageID, taskID: taskID, payload: payload)
+        }
+        if fits { markDirty(slot) } else { closeOverfull(slot) }
+    }
+
+    private mutating func send(_ content: BroadcastContent, _ message: KeptMessage, _ slot: Int) {
+        var flags: PushFrame.Flags = message.wasOffline ? .offLine : []
+        var frame = content.frame
+        if connections[slot].takesCompressed, let compressed = content.compressedFrame {
+            frame = compressed
+            flags.insert(.compressed)
+            counters.compression.count(before: content.broadcast.payload.count, after: content.compressedCount)
+        }
+        let size = frame.encodedSize(seq: message.seq)
+        let fits = connections[slot].output.append(upTo: size, from: &reuse.blocks) { buffer in
+            frame.write(to: buffer, seq: message.seq, flags: flags)
         }
         if fits { markDirty(slot) } else { closeOverfull(slot) }
     }
@@ -71,7 +122,20 @@ extension Shard {
         lastTicket &+= 1
         reads[lastTicket] = .stream(cid, session, wanted.map(\.seq))
         let references = wanted.map { MessageReference(cid: cid, seq: $0.seq, location: $0.location) }
-        environment.store.submit([.read(ticket: lastTicket, references)], from: index)
+        reuse.reads.append(.read(ticket: lastTicket, references))
+    }
+
+    /// At the end of the turn what is shared with other threads is touched once: the reader is asked for all at once, and the
+    /// store's budget gets back the room of all messages that ended.
+    mutating func endDelivery() {
+        if !reuse.reads.isEmpty {
+            environment.store.submit(reuse.reads, from: index)
+            reuse.reads.removeAll()
+        }
+        if reuse.returnedBytes != 0 {
+            environment.storeBudget.change(by: -reuse.returnedBytes)
+            reuse.returnedBytes = 0
+        }
     }
 
     mutating func messagesRead(_ ticket: UInt64, _ messages: [AcceptedMessage?]) {
@@ -136,4 +200,16 @@ extension Shard {
         else { return nil }
         return atHand[atHandCursor]
     }
+}
+
+/// What is used again and again on the way of messages to their devices, so that none takes memory for itself.
+struct DeliveryMemory: ~Copyable {
+    var blocks = SpareBlocks()
+    var work = SpareWork()
+    /// What one acknowledgement ended; empty between two.
+    var ended: [KeptMessage] = []
+    /// Of this turn.
+    var reads: [StoreRequest] = []
+    /// Of this turn: room in the store that is free again.
+    var returnedBytes = 0
 }

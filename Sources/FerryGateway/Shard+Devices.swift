@@ -56,15 +56,19 @@ extension Shard {
         }
     }
 
-    private mutating func end(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
+    mutating func end(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
+        if message.isShared { return endShared(message, reason, device) }
         note(.ended(message.seq, reason), device)
         let state = reason.state
         giveBackRoom(Int(message.payloadBytes))
         let cid = devices[device].cid
+        if state == .delivered {
+            if isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
+            return
+        }
         let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
         // The row of a drop that is told goes once the drop is on disk: until then a restart must find the one or the other.
         if !isTold, isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
-        guard state != .delivered else { return }
         let record = Record.settled(cid: cid, seq: message.seq, state: state, isTold: isTold)
         if isTold { markChanged(device) }
         let effect: CommitEffect? = isTold ? .dropRecorded(cid, record, segment: message.location.segment) : nil
@@ -92,6 +96,7 @@ extension Shard {
             return
         }
         if entry.isResting {
+            guard letGoOfBroadcasts(device) else { return }
             wheel.cancel(timer(of: device))
             devices.remove(device)
         } else {
@@ -132,7 +137,11 @@ extension Shard {
             return
         }
         loading[cid] = [waiter]
-        let registration = DeviceRegistration(app: app, cid: cid, generation: 1, at: now)
+        // Broadcasts up to here were not for it.
+        let partition = Partition(of: cid).index
+        let behind = sequences[partition]
+        if behind > .zero { journal.partitions.insert(partition) }
+        let registration = DeviceRegistration(app: app, cid: cid, generation: 1, at: now, acknowledged: behind)
         append(.deviceRegistered(registration), .deviceRegistered(registration))
     }
 
@@ -169,9 +178,13 @@ extension Shard {
         for waiter in waiters {
             switch waiter {
             case .admission(let connection): answerAdmission(connection, cid: cid, device: device)
-            case .push(let order):
-                waitingBytes -= order.weight
-                accept(order, device: device)
+            case .push(let waiting):
+                for order in waiting.orders { waitingBytes -= order.weight }
+                waiting.withContents { contents in
+                    for order in waiting.orders {
+                        accept(order, PushOrders.content(of: order, in: contents), device: device)
+                    }
+                }
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }

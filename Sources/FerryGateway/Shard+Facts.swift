@@ -13,6 +13,11 @@ extension Shard {
 
     mutating func note(_ fact: Fact, of cid: CID) {
         tally.count(fact)
+        noteInTimeline(fact, cid)
+    }
+
+    /// What is counted elsewhere.
+    mutating func noteInTimeline(_ fact: Fact, _ cid: CID) {
         guard environment.timeline != nil else { return }
         facts.append(fact, of: cid, at: now)
         if facts.isFull { handOverFacts() }

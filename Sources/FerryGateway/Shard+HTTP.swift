@@ -84,7 +84,28 @@ extension Shard {
         // What of the next one is here already begins now.
         backends[slot]?.requestSince = nil
         let origin = APIOrigin(shard: index, connection: connections.token(of: slot), slot: place)
-        route(request, origin)
+        route(request, origin, backends[slot])
+    }
+
+    /// The answer for one push over a connection of this shard, which leaves with all others at the end of the turn.
+    mutating func fill(_ origin: APIOrigin, _ receipt: PushReceipt) {
+        guard let slot = connections.index(of: origin.connection), let backend = backends[slot] else { return }
+        backend.fill(
+            origin.slot, PushedResponse(task: receipt.taskID, cid: receipt.cid, isOnline: receipt.wasOnline))
+        guard !backend.isAnswering else { return }
+        backend.isAnswering = true
+        answeringBackends.append(origin.connection)
+    }
+
+    /// At the end of the turn.
+    mutating func answerBackends() {
+        guard !answeringBackends.isEmpty else { return }
+        for token in answeringBackends {
+            guard let slot = connections.index(of: token), let backend = backends[slot] else { continue }
+            backend.isAnswering = false
+            answerInTurn(slot)
+        }
+        answeringBackends.removeAll(keepingCapacity: true)
     }
 
     /// An answer for one request of a connection of this shard.

@@ -95,7 +95,7 @@ extension Shard {
     /// The challenge has long been answered, so nothing can be waiting; a peer that made it otherwise loses its connection.
     private mutating func flushBeforeHandOver(_ slot: Int) {
         guard !connections[slot].output.isEmpty else { return }
-        _ = connections[slot].transport.send(connections[slot].output.bytes)
+        _ = send(slot)
     }
 
     mutating func receive(_ handOver: HandOver) {
@@ -104,7 +104,7 @@ extension Shard {
         connection.transport = handOver.transport
         connection.peer = handOver.peer
         guard !isDraining, let slot = add(connection) else {
-            Socket.close(handOver.transport.descriptor)
+            close(handOver.transport)
             environment.census.leave()
             return
         }
@@ -168,13 +168,17 @@ extension Shard {
             (wishes, extensions) = (register.wishes, register.extensions)
             writeRegistered(slot, admission, record: record, secret: secret)
         }
+        catchUp(device)
         let keepAlive = policy.keepAlive(wished: wishes.keepAlive)
         let window = policy.window(wished: wishes.window)
+        let compresses =
+            environment.configuration.compressionBytes != nil && wishes.capabilities.contains(.compressedPayloads)
         let kept = keptSummary(device, after: lastSeq)
         let session = makeSessionID()
         var welcome = WelcomeFrame(
             sessionID: session, epoch: environment.epoch, isResumed: lastSeq != nil,
-            serverTime: UInt64(max(0, now.milliseconds)), keepAlive: UInt64(keepAlive.components.seconds),
+            compressesPayloads: compresses, serverTime: UInt64(max(0, now.milliseconds)),
+            keepAlive: UInt64(keepAlive.components.seconds),
             window: UInt64(window), windowBytes: UInt64(policy.windowBytes), keptMessages: UInt64(kept.count),
             keptBytes: UInt64(kept.bytes))
         let transcript = Transcript.welcome(
@@ -183,6 +187,7 @@ extension Shard {
         welcome.proof = Bytes32(Cryptography.hmacSHA256(key: secret.bytes, transcript)) ?? .zero
         write(slot, .welcome(welcome))
         connections[slot].kind = .device
+        connections[slot].takesCompressed = compresses
         connections[slot].session = SessionStateMachine(keepAlive: keepAlive, now: now)
         noteSeen(device)
         if let change = extensions.deviceToken { saveToken(change, device: device, connection: slot) }
@@ -206,9 +211,9 @@ extension Shard {
 
     func keptSummary(_ device: Int, after lastSeq: Seq?) -> (count: Int, bytes: Int) {
         let log = devices[device].machine.log
-        guard let lastSeq else { return (log.count, log.bytes) }
+        guard let lastSeq else { return (log.count, log.bytes + log.sharedBytes) }
         let first = log.firstIndex(after: lastSeq)
-        var bytes = log.bytes
+        var bytes = log.bytes + log.sharedBytes
         for index in 0..<first { bytes -= Int(log[index].payloadBytes) }
         return (log.count - first, bytes)
     }

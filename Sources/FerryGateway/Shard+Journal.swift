@@ -12,7 +12,7 @@ internal import FerryWire
 extension Shard {
     mutating func append(_ record: Record, _ effect: CommitEffect?) {
         RecordCodec.append(record, to: &journal.writer)
-        if let effect { journal.effects.append(effect) }
+        if let effect { journal.add(effect) }
     }
 
     /// Acks of one device in one tick become one record.
@@ -24,11 +24,14 @@ extension Shard {
     }
 
     mutating func submitJournal() {
-        for device in acknowledging.map(Int.init) where devices.isInUse(device) {
+        for place in acknowledging.indices {
+            let device = Int(acknowledging[place])
+            guard devices.isInUse(device) else { continue }
             devices[device].isAckPending = false
             let cid = devices[device].cid
-            append(.acknowledged(cid: cid, upTo: devices[device].machine.acknowledged), nil)
-            note(.acknowledged(upTo: devices[device].machine.acknowledged), device)
+            let seq = devices[device].machine.acknowledged
+            RecordCodec.appendAcknowledged(cid, upTo: seq, to: &journal.writer)
+            note(.acknowledged(upTo: seq), of: cid)
         }
         acknowledging.removeAll(keepingCapacity: true)
         if now >= deferredUntil {
@@ -38,16 +41,19 @@ extension Shard {
             for (record, effect) in again {
                 if isHeld(effect) { deferred.append((record, effect)) } else { append(record, effect) }
             }
+            placeAgain()
             readAgain()
         }
         if !journal.isEmpty {
             lastTicket &+= 1
-            let batch = journal
-            journal = JournalBatch()
+            let batch = journal.take()
             unsynced.append(
-                UnsyncedBatch(ticket: lastTicket, bytes: batch.writer.bytes.count, effects: batch.effects))
+                UnsyncedBatch(
+                    ticket: lastTicket, records: batch.writer.bytes, accepts: batch.accepts, effects: batch.effects))
             unsyncedBytes += batch.writer.bytes.count
-            let highest = batch.highest.map { (partition: Partition(index: $0.key), seq: $0.value) }
+            let highest = batch.partitions.members.map { partition in
+                (partition: Partition(index: Int(partition)), seq: sequences[Int(partition)])
+            }
             environment.store.submit(
                 [.append(ticket: lastTicket, records: batch.writer.bytes, highest: highest)], from: index)
         }
@@ -61,10 +67,10 @@ extension Shard {
         switch event {
         case .committed(let ticket, let segment, let offset):
             currentSegment = max(currentSegment, segment)
-            for effect in takeUnsynced(ticket) { committed(effect, segment: segment, offset: offset) }
+            if let batch = takeUnsynced(ticket) { committed(batch, segment: segment, offset: offset) }
         case .refused(let ticket, let failure):
             EventLog.write(.error, "store refused a batch", ["reason": failure.description])
-            for effect in takeUnsynced(ticket) { refused(effect) }
+            if let batch = takeUnsynced(ticket) { refused(batch) }
         case .messages(let ticket, let messages): messagesRead(ticket, messages)
         case .device(let cid, let record): deviceLoaded(cid, record)
         case .readFailed(let ticket, _):
@@ -85,14 +91,14 @@ extension Shard {
         return devices[device].holdsDrops
     }
 
-    private mutating func takeUnsynced(_ ticket: UInt64) -> [CommitEffect] {
+    private mutating func takeUnsynced(_ ticket: UInt64) -> UnsyncedBatch? {
         guard unsyncedHead < unsynced.count, unsynced[unsyncedHead].ticket == ticket else {
             EventLog.write(.error, "store answered out of order", ["ticket": String(ticket)])
-            return []
+            return nil
         }
         let batch = unsynced[unsyncedHead]
         unsyncedHead += 1
-        unsyncedBytes -= batch.bytes
+        unsyncedBytes -= batch.records.count
         if unsyncedHead == unsynced.count {
             unsynced.removeAll(keepingCapacity: true)
             unsyncedHead = 0
@@ -100,15 +106,34 @@ extension Shard {
             unsynced.removeFirst(unsyncedHead)
             unsyncedHead = 0
         }
-        return batch.effects
+        return batch
     }
 
-    private mutating func committed(_ effect: CommitEffect, segment: UInt32, offset: UInt32) {
+    private mutating func committed(_ batch: UnsyncedBatch, segment: UInt32, offset: UInt32) {
+        var done = 0
+        for (after, effect) in batch.effects {
+            accepted(batch, done..<after, segment: segment, offset: offset)
+            done = after
+            committed(effect, segment: segment)
+        }
+        accepted(batch, done..<batch.accepts.count, segment: segment, offset: offset)
+    }
+
+    private mutating func accepted(_ batch: UnsyncedBatch, _ range: Range<Int>, segment: UInt32, offset: UInt32) {
+        for index in range {
+            let pending = batch.accepts[index]
+            let location = RecordLocation(segment: segment, offset: offset + pending.offset, length: pending.length)
+            accepted(pending, batch.records, location)
+        }
+    }
+
+    private mutating func refused(_ batch: UnsyncedBatch) {
+        for pending in batch.accepts { refused(pending) }
+        for (_, effect) in batch.effects { refused(effect) }
+    }
+
+    private mutating func committed(_ effect: CommitEffect, segment: UInt32) {
         switch effect {
-        case .messageAccepted(let pending):
-            let location = RecordLocation(
-                segment: segment, offset: offset + pending.offset, length: pending.length)
-            accepted(pending.message, pending.order, location, absences: pending.absences)
         case .deviceRegistered(let registration):
             registered(registration, segment: segment)
         case .pushTokenChanged(let cid, let token, let connection):
@@ -134,13 +159,15 @@ extension Shard {
             if let device = devices.index(of: cid) { tell(device: device, .dueSynced) }
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             tokenRevoked(digest, expiresAt, origin, segment: segment)
+        case .broadcastAccepted(let content): broadcastAccepted(content, segment: segment)
+        case .broadcastPlaced(let pending): broadcastPlaced(pending, segment: segment)
+        case .broadcastExpired(let number, let ordinal): broadcastExpired(number, ordinal: ordinal)
         }
     }
 
     /// Not on disk: who waits is told so; what must not be lost is tried again.
     private mutating func refused(_ effect: CommitEffect) {
         switch effect {
-        case .messageAccepted(let pending): refused(pending.message, pending.order)
         case .deviceRegistered(let registration):
             guard let waiters = loading.removeValue(forKey: registration.cid) else { return }
             for waiter in waiters { turnAway(waiter) }
@@ -150,6 +177,10 @@ extension Shard {
             deferred.append((record, effect))
             deferredUntil = min(deferredUntil, now + .seconds(1))
         case .apiTokenRevoked(_, _, let origin): fill(origin, .failure(.busy(retryAfterSeconds: 5)))
+        case .broadcastAccepted(let content): broadcastRefused(content)
+        case .broadcastPlaced(let pending): placesRefused(pending)
+        case .broadcastExpired(let number, let ordinal):
+            broadcasts.endAgain(number, ordinal: ordinal, at: now + .seconds(1))
         }
     }
 
@@ -159,9 +190,11 @@ extension Shard {
             if let slot = connections.index(of: connection) {
                 tell(handshake: slot, .ownerAnswered(.storeUnavailable))
             }
-        case .push(let order):
-            waitingBytes -= order.weight
-            giveUp(order, .busy(retryAfterSeconds: 5))
+        case .push(let waiting):
+            for order in waiting.orders {
+                waitingBytes -= order.weight
+                giveUp(order, .busy(retryAfterSeconds: 5))
+            }
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)
@@ -177,6 +210,7 @@ extension Shard {
         let cid = registration.cid
         let device =
             devices.index(of: cid) ?? devices.insert(DeviceRecord(registration: registration))
+        broadcasts.register(broadcastLine(of: registration.app), Partition(of: cid))
         markChanged(device, segment: segment)
         let waiters = loading.removeValue(forKey: cid) ?? []
         serve(waiters, cid, device)

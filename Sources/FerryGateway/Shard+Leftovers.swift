@@ -12,11 +12,13 @@ extension Shard {
             ("reads", reads.count), ("deferredReads", deferredReads.count), ("stubsInFlight", stubsInFlight),
             ("deferred", deferred.count), ("requestWaiters", requestWaiters.count),
             ("statusQuestions", statusQuestions.count), ("batches", batches.count), ("revocations", revocations.count),
-            ("logged", loggedMessages - tally.kept), ("handshakes", handshakes.count),
+            ("logged", loggedMessages + broadcasts.unreached - tally.kept), ("handshakes", handshakes.count),
             ("backends", backends.count), ("requestBytes", requestBytes), ("waitingBytes", waitingBytes),
             ("answerBytes", answerBytes),
             ("storeBytes", storeBytes - loggedBytes), ("pendingMessages", pendingMessages),
             ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
+            ("openBroadcasts", openBroadcasts.count + placing.count + unplaced.count),
+            ("passes", broadcasts.sweeping.count),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]
     }

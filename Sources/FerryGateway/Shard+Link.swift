@@ -24,8 +24,8 @@ extension Shard {
     mutating func receiveLinkFrame(_ slot: Int, type: UInt8, body: UnsafeRawBufferPointer) {
         guard let link = links[slot] else { return }
         do throws(WireError) {
-            if type == FrameType.linkPush.rawValue, link.machine.isStreaming {
-                take(try LinkPushFrame(body: body), body, link, slot)
+            if type == FrameType.linkPush.rawValue, link.isStreaming {
+                take(try LinkPushFields(body: body), body, link, slot)
             } else {
                 tell(link: slot, .frameReceived(try LinkBackendFrame.decode(type: type, body: body), body: Array(body)))
             }
@@ -35,24 +35,30 @@ extension Shard {
     }
 
     private mutating func take(
-        _ push: LinkPushFrame, _ body: UnsafeRawBufferPointer, _ link: LinkConnection, _ slot: Int
+        _ push: LinkPushFields, _ body: UnsafeRawBufferPointer, _ link: LinkConnection, _ slot: Int
     ) {
-        var actions = linkActions.popLast() ?? []
+        // Almost always there is nothing to do, and an empty array is no memory.
+        var actions: [LinkAction] = []
         let number = link.machine.take(bytes: body.count, actions: &actions)
-        perform(&actions, slot)
+        for action in actions { perform(action, slot) }
         guard let number, let app = link.app else { return }
         let checked = parser.linkPush(
-            cid: push.cid, payload: push.payload, ttl: push.ttl == 0 ? nil : push.ttl,
-            isLiveOnly: push.flags.contains(.liveOnly), alert: push.alert, collapseID: push.collapseID,
-            isBackground: push.flags.contains(.background))
+            payload: push.payload, ttl: push.ttl, isLiveOnly: push.flags.contains(.liveOnly), alert: push.alert,
+            collapseID: push.collapseID, isBackground: push.flags.contains(.background))
         switch checked {
-        case .success(let single):
+        case .success(let terms):
             let names = LinkNames(id: push.id, salt: link.salt)
             let content = Cryptography.sha256Half(LinkPushFrame.content(of: body))
-            let origin = APIOrigin(shard: index, connection: connections.token(of: slot), slot: number)
-            let key = RequestKey(key: names.key(of: push.cid), content: content)
-            let order = PushOrder(app: app, push: single, key: key, origin: origin, link: names)
-            post(.order(.push(order)), to: environment.owner(of: push.cid))
+            let order = PushOrder(
+                app: app, cid: push.cid, key: RequestKey(key: names.key(of: push.cid), content: content),
+                origin: APIOrigin(shard: index, connection: connections.token(of: slot), slot: number),
+                ttl: terms.ttl, link: names)
+            let owner = environment.owner(of: push.cid)
+            if terms.alert == nil {
+                orders[owner].append(order, payload: push.payload)
+            } else {
+                orders[owner].append(order, requestID: "", payload: push.payload, alert: terms.alert)
+            }
         case .failure(let error): settle(link, connections.token(of: slot), number, error.outcome)
         }
     }
@@ -61,6 +67,7 @@ extension Shard {
         guard let link = links[slot] else { return }
         var actions = linkActions.popLast() ?? []
         link.machine.handle(event, now: now, actions: &actions)
+        link.isStreaming = link.machine.isStreaming
         perform(&actions, slot)
         if !connections[slot].isClosing { arm(connection: slot, at: link.machine.deadline) }
     }
@@ -99,7 +106,7 @@ extension Shard {
 
     private mutating func welcome(_ slot: Int, _ attempt: LinkAttempt) {
         guard let app = environment.configuration.apps[attempt.login.appID], let link = links[slot] else { return }
-        link.app = app.id
+        link.app = app.number
         link.salt = environment.configuration.identity.linkSalt(app: app.id)
         let policy = environment.configuration.link
         var welcome = LinkWelcomeFrame(
@@ -120,21 +127,26 @@ extension Shard {
     private static var linksLookedAt: Int { 8 }
 
     /// Of an order of this shard's devices: it travels with all others of this turn.
-    mutating func noteLinkAnswer(_ origin: APIOrigin, _ result: Result<PushReceipt, APIError>) {
-        // What comes from one link comes together. Where it does not, a link may get two mails of one turn.
-        let nearby = linkAnswers.indices.suffix(Self.linksLookedAt)
-        var place = linkAnswers.count
-        for index in nearby
-        where linkAnswers[index].connection == origin.connection && linkAnswers[index].shard == origin.shard {
-            place = index
+    mutating func noteLinkAccepted(_ origin: APIOrigin) {
+        linkAnswers[placeOfAnswers(origin)].accepted.append(origin.slot)
+    }
+
+    mutating func noteLinkRefused(_ origin: APIOrigin, _ error: APIError) {
+        linkAnswers[placeOfAnswers(origin)].refused.append((origin.slot, error))
+    }
+
+    /// What comes from one link comes together. Where it does not, a link may get two mails of one turn.
+    private mutating func placeOfAnswers(_ origin: APIOrigin) -> Int {
+        var place = linkAnswers.count - 1
+        let last = max(0, linkAnswers.count - Self.linksLookedAt)
+        while place >= last {
+            if linkAnswers[place].connection == origin.connection, linkAnswers[place].shard == origin.shard {
+                return place
+            }
+            place -= 1
         }
-        if place == linkAnswers.count {
-            linkAnswers.append(LinkAnswers(shard: origin.shard, connection: origin.connection))
-        }
-        switch result {
-        case .success: linkAnswers[place].accepted.append(origin.slot)
-        case .failure(let error): linkAnswers[place].refused.append((origin.slot, error))
-        }
+        linkAnswers.append(LinkAnswers(shard: origin.shard, connection: origin.connection))
+        return linkAnswers.count - 1
     }
 
     /// At the end of the turn: what was gathered goes to its links, and links of this shard answer.
@@ -157,7 +169,7 @@ extension Shard {
 
     mutating func take(_ answers: LinkAnswers) {
         guard let slot = connections.index(of: answers.connection), let link = links[slot] else { return }
-        for number in answers.accepted { link.machine.settle(number, .accepted) }
+        link.machine.accept(answers.accepted)
         for (number, error) in answers.refused { link.machine.settle(number, error.outcome) }
         noteAnswering(link, answers.connection)
     }

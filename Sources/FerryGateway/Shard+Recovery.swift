@@ -17,12 +17,29 @@ struct ShardRecovery: Sendable {
     var tokenHolders: [UInt64: CID] = [:]
     /// Devices of this shard whose token a later device holds.
     var tokenLosses: [(claim: TokenClaim, holder: CID)] = []
+    /// A broadcast's places in this shard's partitions. `content` nil: it is over.
+    struct Broadcast: Sendable {
+        let broadcast: AcceptedBroadcast
+        let content: BroadcastContent?
+        let seqs: [Seq]
+        let segment: UInt32
+        /// Devices of this shard that it is still to come to.
+        let waiting: Int
+    }
+
+    var broadcasts: [Broadcast] = []
+    var unplaced: [WantedPlaces] = []
+    // Of the owner of the app.
+    var placing: [(task: Identifier128, content: BroadcastContent, missing: Int)] = []
+    var ownBroadcasts: [OwnBroadcast] = []
+    /// Devices of each app in all partitions.
+    var registered: [AppID: [UInt32]] = [:]
     var highest: [Seq]
     var firstSegment: UInt32
 
     /// Divides `recovery` among shards. A request id's key ends in its device's partition. Every shard refuses every revoked
     /// token, but only the first keeps them on disk.
-    static func divide(_ recovery: Recovery, among shards: Int) -> [ShardRecovery] {
+    static func divide(_ recovery: Recovery, among shards: Int, _ environment: ShardEnvironment) -> [ShardRecovery] {
         var parts = (0..<shards).map { _ in
             ShardRecovery(highest: recovery.highest, firstSegment: recovery.firstSegment)
         }
@@ -32,6 +49,17 @@ struct ShardRecovery: Sendable {
         for request in recovery.requests {
             let partition = Partition(index: Int(request.key.low % UInt64(Limits.partitions)))
             parts[partition.owner(among: shards)].requests.append(request)
+        }
+        for shard in parts.indices { parts[shard].registered = recovery.registered }
+        var compressor = PayloadCompressor()
+        for found in recovery.broadcasts {
+            let payload = found.broadcast.payload
+            environment.broadcastBudget.change(by: payload.count)
+            let content = BroadcastContent(
+                found.broadcast,
+                compressed: compressor.compressed(payload, environment.configuration.compressionBytes),
+                budget: environment.broadcastBudget)
+            divide(found, content, among: &parts)
         }
         for shard in parts.indices {
             parts[shard].revokedTokens = recovery.revokedTokens.map {
@@ -55,22 +83,51 @@ struct ShardRecovery: Sendable {
         }
         return parts
     }
+
+    /// A shard that has not placed it in all of its partitions does so at once, its end or not: it was accepted.
+    private static func divide(
+        _ found: RecoveredBroadcast, _ content: BroadcastContent, among parts: inout [ShardRecovery]
+    ) {
+        let shards = parts.count
+        var missing = 0
+        for shard in parts.indices {
+            let partitions = Array(stride(from: shard, to: Limits.partitions, by: shards))
+            let seqs = partitions.map { found.places[$0] }
+            if seqs.contains(where: { $0 > .zero }) {
+                parts[shard].broadcasts.append(
+                    Broadcast(
+                        broadcast: found.broadcast, content: found.isOver ? nil : content, seqs: seqs,
+                        segment: partitions.map { found.placeSegments[$0] }.filter { $0 != 0 }.min() ?? 0,
+                        waiting: partitions.reduce(0) { $0 + Int(found.waiting[$1]) }))
+            }
+            guard seqs.contains(.zero) else { continue }
+            missing += 1
+            parts[shard].unplaced.append(WantedPlaces(content: content, lacking: seqs.map { $0 == .zero }))
+        }
+        let owner = Partition(of: found.broadcast.app).owner(among: shards)
+        if missing > 0 { parts[owner].placing.append((found.broadcast.taskID.value, content, missing)) }
+        if found.contentSegment != 0 {
+            parts[owner].ownBroadcasts.append(
+                OwnBroadcast(broadcast: found.broadcast, segment: found.contentSegment))
+        }
+    }
 }
 
 extension Shard {
     mutating func restore(_ recovery: ShardRecovery) {
         let policy = environment.configuration.delivery
+        restoreBroadcasts(recovery)
         for found in recovery.devices {
             let device = devices.insert(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }
             devices[device].machine.willRestore(found.kept.count)
+            let missed = restoreLog(of: device, found.kept)
             var listed: UInt32 = 0
             for message in found.kept {
                 if message.location.segment != listed {
                     listed = message.location.segment
                     segmentDevices.add(device, segment: listed)
                 }
-                devices[device].machine.restore(KeptMessage(restoring: message))
                 tally.restore()
                 keepRoom(Int(message.payloadBytes))
             }
@@ -79,6 +136,7 @@ extension Shard {
             devices[device].machine.finishRestoring(
                 now: now, wait: policy.reattachGrace + .milliseconds(Int64(spread)))
             tell(device: device, .timePassed)
+            tellMissed(missed, device)
         }
         for request in recovery.requests {
             requests.settle(

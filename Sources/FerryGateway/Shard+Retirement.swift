@@ -86,6 +86,7 @@ extension Shard {
         current.isTold = isLast
         retirement = current
         if isLast {
+            gatherBroadcasts(upTo: current.segment, into: &slice.remains)
             slice.remains.requests = requests.takeEntries(upTo: current.segment)
             slice.remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
         }
@@ -145,7 +146,7 @@ extension Shard {
             var record = devices.record(of: device)
             // After a restart these are kept as before, and are dropped again.
             for drop in outside { record.uncount(drop) }
-            if !outside.isEmpty { lowerGap(of: &record, machine: devices[device].machine, kept: outside) }
+            if !outside.isEmpty { lowerGap(of: &record, device, kept: outside) }
             if isCarrying {
                 slice.remains.carryingDevices.append(record)
             } else {
@@ -184,10 +185,13 @@ extension Shard {
 
     /// The gap must not stand at the place of a message that a restart finds kept: it would go with that one, untold. The
     /// last drop that counts has such a place, or a higher one is free.
-    private func lowerGap(of record: inout DeviceRecord, machine: DeviceStateMachine, kept: [WaitingDrop]) {
+    private func lowerGap(of record: inout DeviceRecord, _ device: Int, kept: [WaitingDrop]) {
         let places = Set(kept.map(\.seq))
+        let number = devices.appNumber(of: device)
+        let partition = Partition(of: record.cid)
         while let gap = record.gap, gap.upTo > record.acknowledged.next,
-            places.contains(gap.upTo) || machine.isKept(gap.upTo)
+            places.contains(gap.upTo) || devices[device].machine.isKept(gap.upTo)
+                || broadcasts.isPlace(number, partition, gap.upTo)
         {
             record.gap?.upTo = Seq(gap.upTo.rawValue - 1)
         }

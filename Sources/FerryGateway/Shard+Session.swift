@@ -38,9 +38,26 @@ extension Shard {
         connections[slot].session.handle(
             event, now: now, policy: environment.configuration.session, actions: &actions)
         for action in actions { perform(action, slot, closing: actions.closeCode) }
-        if connections[slot].kind == .device, !connections[slot].isClosing {
-            arm(connection: slot, at: connections[slot].session.deadline(environment.configuration.session))
-        }
+        armSession(slot)
+    }
+
+    private mutating func armSession(_ slot: Int) {
+        guard connections[slot].kind == .device, !connections[slot].isClosing else { return }
+        arm(connection: slot, at: connections[slot].session.deadline(environment.configuration.session))
+    }
+
+    // Of these there are several for each message; no action follows from them, and seldom a timer.
+
+    mutating func noteHeard(_ slot: Int) {
+        if connections[slot].session.heard(now: now) { armSession(slot) }
+    }
+
+    mutating func noteSent(_ slot: Int) {
+        if connections[slot].session.entrySent(now: now) { armSession(slot) }
+    }
+
+    private mutating func noteProgress(_ slot: Int, isEmpty: Bool) {
+        if connections[slot].session.progressed(isEmpty: isEmpty, now: now) { armSession(slot) }
     }
 
     /// `closing` is what the connection is closed with after the session's end, if it is.
@@ -127,6 +144,7 @@ extension Shard {
             counters.sessions += 1
             return
         }
+        catchUp(device)
         let honoured = honoured(lastSeq, epoch: environment.epoch, cid: devices[device].cid)
         let kept = keptSummary(device, after: honoured)
         let session = makeSessionID()
@@ -165,24 +183,31 @@ extension Shard {
         tell(device: device, .detached(session, end))
     }
 
-    private mutating func acknowledge(_ slot: Int, _ seq: Seq) {
+    mutating func acknowledge(_ slot: Int, _ seq: Seq) {
         let device = Int(connections[slot].device)
         guard device >= 0 else { return }
+        if devices[device].machine.acknowledgeAll(seq, ended: &reuse.ended, spare: &reuse.work) {
+            for place in reuse.ended.indices { end(reuse.ended[place], .acknowledged, device) }
+            reuse.ended.removeAll(keepingCapacity: true)
+            noteAcknowledged(device)
+            noteProgress(slot, isEmpty: true)
+            return
+        }
         let before = devices[device].machine.acknowledged
         tell(device: device, .acknowledged(seq))
         guard connections[slot].kind == .device, !connections[slot].isClosing,
             devices[device].machine.acknowledged > before
         else { return }
-        tell(session: slot, .acknowledged(isEmpty: devices[device].machine.window.inFlight == 0))
+        noteProgress(slot, isEmpty: devices[device].machine.window.inFlight == 0)
     }
 
     /// The kernel took bytes, or did not: reading the log goes on, or waits.
     mutating func sessionOutputMoved(_ slot: Int) {
         let isHigh = connections[slot].output.count > environment.configuration.session.highWaterMark
-        tell(session: slot, .outputBlocked(isHigh))
+        if isHigh != connections[slot].session.isBlocked { tell(session: slot, .outputBlocked(isHigh)) }
         let device = Int(connections[slot].device)
-        if connections[slot].output.count <= streamMark, device >= 0, connections[slot].session.state == .foreground,
-            connections[slot].isStreamHeld
+        if connections[slot].isStreamHeld, connections[slot].output.count <= streamMark, device >= 0,
+            connections[slot].session.state == .foreground
         {
             connections[slot].isStreamHeld = false
             pump(device)

@@ -34,6 +34,7 @@ extension Shard {
         guard let device, devices.app(of: device) == order.app else {
             return answer(order, .failure(.targetInvalid(order.query.cid.description)))
         }
+        catchUp(device)
         let view = view(of: device)
         let machine = devices[device].machine
         guard let timeline = environment.timeline else {
@@ -84,7 +85,7 @@ extension Shard {
             now: now, presence: presence, registeredAt: devices[device].registeredAt,
             seenAt: devices[device].seenAt,
             hasToken: machine.hasToken, acknowledged: machine.acknowledged, keptCount: machine.log.count,
-            keptBytes: machine.log.bytes, sentUpTo: machine.window.sent)
+            keptBytes: machine.log.bytes + machine.log.sharedBytes, sentUpTo: machine.window.sent)
     }
 }
 

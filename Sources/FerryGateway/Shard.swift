@@ -12,8 +12,9 @@ internal import FerryWire
 /// is shared; other threads talk to it through its mailbox. It is the driver of the pure machines: it reads, tells them what
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
-/// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for
+/// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Devices` (a device's decisions), `+Delivery`
+/// (the stream to a device), `+Journal` (what waits for
 /// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
@@ -21,8 +22,11 @@ struct Shard: ~Copyable {
     let environment: ShardEnvironment
     let mailbox: Mailbox<ShardMessage>
     let poller: Poller
+    /// Where connections are lines in memory; nil where all are sockets.
+    let network: MemoryNetwork?
     var connections: ConnectionSlab
     var devices: DeviceTable
+    var broadcasts: BroadcastTable
     var wheel: TimerWheel
     var now: Instant
 
@@ -69,6 +73,17 @@ struct Shard: ~Copyable {
     var batchOutcomes: [BatchOutcomes] = []
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
+    // Of broadcasts, by the owner of their app: calls whose record is on its way, by request; broadcasts that some shard has
+    // not given its places to, by task; and those that the tables do not have.
+    var openBroadcasts: [Identifier128: [APIOrigin]] = [:]
+    var placing: [Identifier128: PlacingBroadcast] = [:]
+    var ownBroadcasts: [OwnBroadcast] = []
+    /// Broadcasts whose places the store refused.
+    var unplaced: [WantedPlaces] = []
+    /// Pushes that came in in this turn, by owner of their devices.
+    var orders: [PushOrders]
+    /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
+    var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     var expiredTokensForgottenAt = Instant.distantPast
     /// Revocations whose answer waits, and how many shards do not know of them yet.
@@ -94,10 +109,14 @@ struct Shard: ~Copyable {
     /// Links that may have an answer to send, by token.
     var answeringLinks: [UInt64] = []
     var linkActions: [[LinkAction]] = []
+    var lineEvents: [MemoryNetwork.Event] = []
+    /// Backends' connections that may have an answer to send, by token.
+    var answeringBackends: [UInt64] = []
     var mail: [[ShardMessage]]
     var inbox: [ShardMessage] = []
     var fired: [Int] = []
     var deviceActions: [[DeviceAction]] = []
+    var reuse = DeliveryMemory()
     /// Messages of one device whose content is at hand, in order of `seq`: just accepted, or just read.
     var atHand: [AcceptedMessage] = []
     var atHandCursor = 0
@@ -105,6 +124,7 @@ struct Shard: ~Copyable {
     var nextBackendShard: Int
     let readBuffer: UnsafeMutableRawBufferPointer
     let parser: APIRequestParser
+    var compressor = PayloadCompressor()
 
     var counters = ShardSnapshot()
     /// Messages, counted from facts alone.
@@ -119,9 +139,10 @@ struct Shard: ~Copyable {
     private static let readBufferBytes = 65_536
     private static let earlyBatchBytes = 65_536
 
-    init(index: Int, environment: ShardEnvironment, mailbox: Mailbox<ShardMessage>, recovery: ShardRecovery)
-        throws(SystemError)
-    {
+    init(
+        index: Int, environment: ShardEnvironment, mailbox: Mailbox<ShardMessage>, recovery: ShardRecovery,
+        network: MemoryNetwork? = nil
+    ) throws(SystemError) {
         let poller = try Poller()
         try poller.add(mailbox.descriptor, .readable, token: PollToken.mailbox)
         if let listeners = environment.listeners {
@@ -133,11 +154,15 @@ struct Shard: ~Copyable {
         nextBackendShard = index
         self.environment = environment
         self.mailbox = mailbox
+        self.network = network
         now = environment.clock()
         wheel = TimerWheel(now: now)
         connections = ConnectionSlab(capacity: environment.connectionLimit)
         random = environment.seed.map { RandomPool(repeatable: $0 &+ UInt64(index)) } ?? RandomPool()
-        devices = DeviceTable(seed: Identifier128(high: random.next(), low: random.next()))
+        devices = DeviceTable(
+            seed: Identifier128(high: random.next(), low: random.next()),
+            apps: environment.configuration.apps.all.map(\.id))
+        broadcasts = BroadcastTable(shard: index, shards: environment.configuration.shards)
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
@@ -147,6 +172,8 @@ struct Shard: ~Copyable {
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
         lastSession = UInt64.random(in: 1...UInt64(UInt32.max), using: &random) << 16
         mail = Array(repeating: [], count: environment.configuration.shards)
+        orders = Array(repeating: PushOrders(), count: environment.configuration.shards)
+        receipts = Array(repeating: [], count: environment.configuration.shards)
         readBuffer = .allocate(byteCount: Self.readBufferBytes, alignment: 64)
         parser = APIRequestParser(limits: environment.configuration.api)
         spareDescriptor = SpareDescriptor.open()
@@ -167,43 +194,56 @@ struct Shard: ~Copyable {
 
     /// One turn of the loop. Waits for the first event, up to `wait` milliseconds (-1: for ever).
     mutating func tick(wait: Int32) {
-        let count = poller.wait(milliseconds: wait)
+        let count = poller.wait(milliseconds: network?.mayHaveEvents(for: index) == true ? 0 : wait)
         now = environment.clock()
         for position in 0..<count {
             let event = poller.event(position)
             handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
-            // The disk works on the first part of a long tick while the rest is read.
-            if journal.writer.bytes.count >= Self.earlyBatchBytes { submitJournal() }
+            takeOwnOrders()
+            submitEarly()
         }
+        if let network { takeLineEvents(network) }
+        takeOwnOrders()
         advanceTimers()
+        endBroadcastsInTime()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
+        continuePasses()
         sendBatchOutcomes()
+        sendReceipts()
+        answerBackends()
         answerLinks()
         flushDirty()
         handOverFacts()
+        endDelivery()
         reportMemory()
         postMail()
+    }
+
+    /// The disk works on the first part of a long tick while the rest is read.
+    mutating func submitEarly() {
+        if journal.writer.bytes.count >= Self.earlyBatchBytes { submitJournal() }
     }
 
     /// What the end of a tick left over; no event would wake the loop for it.
     var hasMoreToDo: Bool {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
-            || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
+            || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
+            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
-        next = min(next, deferredUntil)
+        next = min(next, deferredUntil, broadcasts.nextEnd)
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
         let wait = (next - environment.clock()).inMilliseconds
         return Int32(clamping: max(0, wait))
     }
 
-    private mutating func handle(_ token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
+    mutating func handle(_ token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
         switch token {
         case PollToken.mailbox: drainMailbox()
         case PollToken.deviceListener:
@@ -241,6 +281,8 @@ struct Shard: ~Copyable {
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             post(.reply(.revoked(origin)), to: origin.shard)
+        case .place(let content): place(WantedPlaces(content: content, lacking: nil))
+        case .placesKnown(let task): placesKnown(task)
         case .tokenClaimed(let claim): take(claim)
         case .tokenGivenUp(let claim): giveUp(claim)
         case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)
@@ -288,6 +330,7 @@ struct Shard: ~Copyable {
     }
 
     private mutating func postMail() {
+        mailOrders()
         for shard in mail.indices where !mail[shard].isEmpty {
             environment.mailboxes[shard].post(mail[shard])
             mail[shard].removeAll(keepingCapacity: true)
@@ -314,7 +357,7 @@ struct Shard: ~Copyable {
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
                 && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+                && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
         else { return false }
         if !isQuiet {
             // Calls that come in from now on are refused where they come in.
@@ -342,42 +385,4 @@ enum PollToken {
     static let deviceListener = UInt64.max - 1
     static let httpListener = UInt64.max - 2
     static let linkListener = UInt64.max - 3
-}
-
-/// What all shards share, none of it mutable here.
-struct ShardEnvironment: Sendable {
-    let configuration: GatewayConfiguration
-    let clock: @Sendable () -> Instant
-    /// What other machines' clocks are compared with.
-    let wallClock: @Sendable () -> Instant
-    let epoch: Epoch
-    let store: any MessageStore
-    let wake: any WakeChannel
-    /// nil when it is switched off.
-    let timeline: (any Timeline)?
-    let composer: StubComposer
-    let mailboxes: [Mailbox<ShardMessage>]
-    /// nil where connections are handed in.
-    let listeners: (device: Int32, http: Int32, link: Int32?)?
-    /// Makes all random numbers come again; nil outside simulation.
-    let seed: UInt64?
-    /// Of the whole gateway.
-    let connectionLimit: Int
-    let census: ConnectionCensus
-    let memoryBudget: Budget
-    let storeBudget: Budget
-    let quietShards = QuietShards()
-
-    var shards: Int { mailboxes.count }
-
-    /// Request ids may have a part of the memory only: they stay for a day, and must not keep pushes out for so long.
-    var requestBytes: Int { min(configuration.requestBytes, memoryBudget.cap.value / 4) }
-
-    var httpLimits: HTTPLimits {
-        var limits = HTTPLimits()
-        limits.bodyBytes = configuration.api.bodyBytes
-        return limits
-    }
-
-    func owner(of cid: CID) -> Int { Partition(of: cid).owner(among: shards) }
 }

@@ -23,6 +23,10 @@ enum ShardMessage: Sendable {
     case stubAnswered(CID, StubPlan, StubAnswer)
     /// Answered by `ShardReply.revoked`.
     case apiTokenRevoked(digest: [UInt8], expiresAt: Instant, APIOrigin)
+    /// A broadcast is on disk: it is to get its places in this shard's partitions.
+    case place(BroadcastContent)
+    /// Tells the owner of the app that its places here are on disk.
+    case placesKnown(Identifier128)
     /// A device's record names this token now: to the shard that keeps the token's place.
     case tokenClaimed(TokenClaim)
     /// A device names it no more.
@@ -55,7 +59,7 @@ struct HandOver: Sendable {
 }
 
 /// Where an API answer goes: a place in the order of answers of one backend's connection, on a link the push's number.
-struct APIOrigin: Hashable, Sendable {
+struct APIOrigin: Hashable, Sendable, BitwiseCopyable {
     let shard: Int
     let connection: UInt64
     let slot: UInt64
@@ -63,40 +67,17 @@ struct APIOrigin: Hashable, Sendable {
 
 /// What a shard asks of a device's owner for a backend.
 enum APIOrder: Sendable {
-    case push(PushOrder)
-    /// Those of one batch that are for devices of this owner.
-    case pushes([PushOrder])
+    /// All of a turn.
+    case pushes(PushOrders)
+    /// To the owner of the app.
+    case broadcast(BroadcastOrder)
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
     case timeline(TimelineOrder)
 }
 
-/// An object, since it travels between shards and waits for the disk, and one reference is cheaper to pass on than all that
-/// a push holds.
-final class PushOrder: Sendable {
-    let app: AppID
-    let push: SinglePush
-    let key: RequestKey
-    let origin: APIOrigin
-    /// Of a push that came over a link.
-    let link: LinkNames?
-    /// Of a push that came in a batch: its place there.
-    let place: Int?
-
-    init(
-        app: AppID, push: SinglePush, key: RequestKey, origin: APIOrigin, link: LinkNames? = nil, place: Int? = nil
-    ) {
-        self.app = app
-        self.push = push
-        self.key = key
-        self.origin = origin
-        self.link = link
-        self.place = place
-    }
-}
-
 /// How a push over a link is called.
-struct LinkNames: Sendable {
+struct LinkNames: Sendable, BitwiseCopyable {
     /// The backend's id, under which devices get the message too.
     let message: Identifier128
     /// Made of that id with the app's secret salt, so that no app can choose a task's name.
@@ -115,13 +96,17 @@ struct LinkAnswers: Sendable {
 /// Outcomes of pushes of one batch, from an owner of some of its devices.
 struct BatchOutcomes: Sendable {
     let origin: APIOrigin
-    var outcomes: [(place: Int, result: Result<PushReceipt, APIError>)] = []
+    var accepted: [(place: Int32, receipt: PushReceipt)] = []
+    var refused: [(place: Int32, error: APIError)] = []
 }
 
 /// What the owner answers.
 enum ShardReply: Sendable {
-    case push(APIOrigin, Result<PushReceipt, APIError>)
+    /// Pushes that came by themselves, all of a turn.
+    case accepted([(origin: APIOrigin, receipt: PushReceipt)])
+    case refused(APIOrigin, APIError)
     case batch(BatchOutcomes)
+    case broadcast(APIOrigin, Result<TaskID, APIError>)
     /// Devices that are not registered with the app are left out.
     /// The shard takes the token no more.
     case revoked(APIOrigin)
@@ -131,7 +116,7 @@ enum ShardReply: Sendable {
 }
 
 /// An accepted message, as the API tells of it.
-struct PushReceipt: Sendable, Equatable {
+struct PushReceipt: Sendable, Equatable, BitwiseCopyable {
     let taskID: TaskID
     let cid: CID
     let wasOnline: Bool

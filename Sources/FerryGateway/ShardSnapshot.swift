@@ -22,6 +22,8 @@ package struct ShardSnapshot: Sendable, Equatable {
     /// Pushes, and for want of memory questions about devices, that were refused, indexed by `Shortage.rawValue`.
     package var refused = [UInt64](repeating: 0, count: Shortage.allCases.count)
 
+    package var compression = CompressionCounters()
+
     package init() {}
 
     /// Takes over what facts were counted to.
@@ -49,6 +51,30 @@ package struct ShardSnapshot: Sendable, Equatable {
         sum.memoryBytes += right.memoryBytes
         sum.storeBytes += right.storeBytes
         for index in sum.refused.indices { sum.refused[index] += right.refused[index] }
+        sum.compression.add(right.compression)
         return sum
+    }
+}
+
+/// What compressing payloads for devices has brought. A message that is sent again is compressed, and counted, again.
+package struct CompressionCounters: Sendable, Equatable {
+    package var messages: UInt64 = 0
+    /// Payload bytes of those messages, and what was sent instead of them.
+    package var bytesBefore: UInt64 = 0
+    package var bytesAfter: UInt64 = 0
+    /// Messages that were tried and sent as they are, since they would not have got shorter by a tenth.
+    package var unshrunk: UInt64 = 0
+
+    mutating func count(before: Int, after: Int) {
+        messages += 1
+        bytesBefore += UInt64(before)
+        bytesAfter += UInt64(after)
+    }
+
+    mutating func add(_ other: Self) {
+        messages += other.messages
+        bytesBefore += other.bytesBefore
+        bytesAfter += other.bytesAfter
+        unshrunk += other.unshrunk
     }
 }

@@ -1,7 +1,7 @@
 internal import FerryAPI
 package import FerryAPNS
 package import FerryCore
-internal import FerryIO
+package import FerryIO
 package import FerryStore
 
 /// The gateway without threads, listeners or a clock of its own: the same shards, each turned by hand. What it does depends on
@@ -14,13 +14,16 @@ package final class SteppedGateway {
 
     private let boxes: [Box]
     private let census: ConnectionCensus
+    /// Closes what `open` opened.
+    private var closeStore: () -> Void = {}
 
     /// Starts `store`, whose recovery must not have been taken. `clock` is asked once a turn; before the first it has to be
-    /// `raise`d to the last time that is on disk. `wallClock` nil: no other time is known.
+    /// `raise`d to the last time that is on disk. `wallClock` nil: no other time is known. `network`, with a watcher for each
+    /// shard: where connections come from that are no sockets.
     package init(
         _ configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel,
         timeline: (any Timeline)? = nil, seed: UInt64, clock: @escaping @Sendable () -> Instant,
-        wallClock: (@Sendable () -> Instant)? = nil, raise: (Instant) -> Void
+        wallClock: (@Sendable () -> Instant)? = nil, network: MemoryNetwork? = nil, raise: (Instant) -> Void
     ) throws {
         let recovery = store.takeRecovery()
         raise(recovery.lastTime)
@@ -36,29 +39,62 @@ package final class SteppedGateway {
             mailboxes: mailboxes,
             listeners: nil, seed: seed, connectionLimit: limit, census: census,
             memoryBudget: Budget(key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: nil)),
-            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes))
+            storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes),
+            broadcastBudget: Budget(key: "broadcastBytes", cap: configuration.broadcastBytes))
         try store.start(sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
-        let parts = ShardRecovery.divide(recovery, among: shards)
+        let parts = ShardRecovery.divide(recovery, among: shards, environment)
         var boxes: [Box] = []
         for index in 0..<shards {
             boxes.append(
                 Box(
                     try Shard(
-                        index: index, environment: environment, mailbox: mailboxes[index], recovery: parts[index])))
+                        index: index, environment: environment, mailbox: mailboxes[index], recovery: parts[index],
+                        network: network)))
         }
         self.boxes = boxes
     }
 
+    /// Opens the store and the timeline that the configuration names, with their threads, for shards that are turned by hand.
+    /// `close` ends it.
+    package static func open(
+        _ configuration: GatewayConfiguration, folder: String, network: MemoryNetwork, seed: UInt64,
+        clock: @escaping @Sendable () -> Instant
+    ) throws -> SteppedGateway {
+        var options = Gateway.storeOptions(configuration, clock: clock)
+        options.folder = folder
+        let store = try EmbeddedStore.open(options)
+        var configuration = configuration
+        configuration.store = .embedded(folder: folder)
+        let timeline: (any Timeline)?
+        let gateway: SteppedGateway
+        do {
+            timeline = try Gateway.timeline(configuration, clock: clock)
+            gateway = try SteppedGateway(
+                configuration, store: store, wake: NoChannel(), timeline: timeline, seed: seed, clock: clock,
+                network: network, raise: { _ in })
+        } catch {
+            store.close()
+            throw error
+        }
+        gateway.closeStore = {
+            timeline?.close()
+            store.close()
+        }
+        return gateway
+    }
+
     package var shards: Int { boxes.count }
 
-    /// One turn of one shard, without waiting. Whether it left something for another turn.
+    /// One turn of one shard, which waits up to `wait` milliseconds for something to happen. Whether it left something for
+    /// another turn.
     @discardableResult
-    package func turn(_ shard: Int) -> Bool {
-        boxes[shard].shard.tick(wait: 0)
+    package func turn(_ shard: Int, wait: Int32 = 0) -> Bool {
+        boxes[shard].shard.tick(wait: wait)
         return boxes[shard].shard.hasMoreToDo
     }
 
-    /// Gives a device's connection, a non-blocking stream socket, to a shard, which closes it in the end.
+    /// Gives a device's connection, a non-blocking stream socket or a line of the network, to a shard, which closes it in the
+    /// end.
     package func connectDevice(_ descriptor: Int32, to shard: Int) { connect(descriptor, .handshake, shard) }
 
     /// The same for a backend's connection.
@@ -68,9 +104,10 @@ package final class SteppedGateway {
     package func connectLink(_ descriptor: Int32, to shard: Int) { connect(descriptor, .link, shard) }
 
     private func connect(_ descriptor: Int32, _ kind: Connection.Kind, _ shard: Int) {
-        guard census.enter() else { return Socket.close(descriptor) }
+        let transport = Transport(descriptor: descriptor)
+        guard census.enter() else { return boxes[shard].shard.close(transport) }
         let peer = SocketAddress(address: SocketAddress.loopback, port: 0)
-        boxes[shard].shard.admit(Transport(descriptor: descriptor), peer, kind)
+        boxes[shard].shard.admit(transport, peer, kind)
     }
 
     /// The sum over all shards.
@@ -101,5 +138,12 @@ package final class SteppedGateway {
     /// Drops every connection, as the end of the process would. The store is not told: it may be crashed or closed.
     package func die() {
         for box in boxes { box.shard.closeAll() }
+    }
+
+    /// The end of a gateway that was opened with its store; what was accepted is on disk.
+    package func close() {
+        die()
+        closeStore()
+        closeStore = {}
     }
 }

@@ -38,6 +38,16 @@ package enum Cryptography {
         digest { copenssl_hkdf_sha256(key, key.count, [], 0, info, info.count, $0, 32) }
     }
 
+    /// The two steps of `hkdfSHA256`, for who derives much from one key. What the first makes is as secret as the key.
+    package static func hkdfSHA256Extract(key: [UInt8]) -> [UInt8] {
+        hmacSHA256(key: [UInt8](repeating: 0, count: 32), key)
+    }
+
+    package static func hkdfSHA256Expand(extracted: [UInt8], info: [UInt8]) -> [UInt8] {
+        // Of 32 bytes there is one block, and its number is behind the purpose.
+        hmacSHA256(key: extracted, info + [1])
+    }
+
     /// Whether both are the same, in a time that does not tell where they differ.
     package static func isEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         left.count == right.count && copenssl_equal(left, right, left.count) == 1

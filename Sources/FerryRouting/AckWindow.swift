@@ -41,6 +41,11 @@ package struct AckWindow: Hashable, Sendable, BitwiseCopyable {
         fileprivate var ackBound = Seq.zero
 
         var isOver: Bool { self == Flight() }
+
+        /// Exactly `count` entries are on their way, and an ack of `seq` covers all that was ever sent.
+        func isWhole(upTo seq: Seq, count: Int) -> Bool {
+            sent == seq && ackBound == seq && Int(self.count) == count
+        }
     }
 
     init(messageLimit: Int32, byteLimit: Int32, acknowledged: Seq, flight: Flight) {

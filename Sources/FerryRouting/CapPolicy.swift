@@ -47,7 +47,7 @@ extension DeviceStateMachine {
         if isLiveOnly {
             guard case .attached = presence else { return nil }
         }
-        let count = log.count + Int(pending.count)
+        let count = log.ownCount + Int(pending.count)
         guard count > 0 else { return nil }
         if count >= policy.messageCap.value { return .messages(policy.messageCap) }
         let room = policy.byteCap.value - log.bytes

@@ -20,6 +20,11 @@ package enum DeviceEvent: Hashable, Sendable {
     /// The message's own alert was not asked for after all: while its text was read, the device came back.
     case stubWithdrawn(Seq)
     case tokenChanged(hasToken: Bool)
+    /// The time of a kept broadcast is over, and that is on disk.
+    case broadcastEnded(Seq)
+    /// A broadcast ended before this machine was told of it: it counts as missed and nowhere else. Told in order of `seq`, and
+    /// before anything with a higher one.
+    case broadcastMissed(Seq)
     /// The store cannot give this message any more.
     case unreadable(Seq)
     case timePassed

@@ -25,12 +25,15 @@ extension DeviceStateMachine {
         var found: [KeptMessage] = []
         let window = window
         var cursor = window.sent
+        var passed = 0
         var total = 0
         while found.count < count,
-            case .message(let message)? = next(after: cursor, in: window, ahead: found.count, aheadBytes: total)
+            case .message(let message)? = next(after: cursor, in: window, ahead: passed, aheadBytes: total)
         {
             if !found.isEmpty && total + Int(message.payloadBytes) > bytes { break }
-            found.append(message)
+            // A broadcast's content is at hand.
+            if !message.isShared { found.append(message) }
+            passed += 1
             total += Int(message.payloadBytes)
             cursor = message.seq
         }
@@ -51,7 +54,8 @@ extension DeviceStateMachine {
         return .message(message)
     }
 
-    mutating func didSend(_ seq: Seq) {
+    /// `.sent`, which has no action and changes no deadline.
+    package mutating func didSend(_ seq: Seq) {
         guard case .attached = presence else { return }
         if gaps.contains(where: { $0.upTo == seq }) {
             window.didSend(seq, bytes: 0)
@@ -101,13 +105,23 @@ extension DeviceStateMachine {
 
     mutating func enforceCap(_ policy: Policy, actions: inout [DeviceAction]) {
         guard policy.capPolicy == .dropOldest else { return }
-        while log.count > policy.messageCap.value || (log.bytes > policy.byteCap.value && log.count > 1) {
-            let oldestUnsent = firstDroppable
-            // The newest stays: what was just accepted is not what the cap is there to drop.
-            guard oldestUnsent < log.count - 1 else { return }
-            let isOverCount = log.count > policy.messageCap.value
+        while log.ownCount > policy.messageCap.value || (log.bytes > policy.byteCap.value && log.ownCount > 1) {
+            guard let oldestUnsent = oldestDroppable else { return }
+            let isOverCount = log.ownCount > policy.messageCap.value
             drop(log.remove(at: oldestUnsent), isOverCount ? .countCap : .byteCap, actions: &actions)
         }
+    }
+
+    /// The device's own message that makes room first. The newest stays: what was just accepted is not what the cap is there
+    /// to drop. Broadcasts have no part in it.
+    private var oldestDroppable: Int? {
+        var oldest = firstDroppable
+        var newest = log.count - 1
+        if log.sharedCount > 0 {
+            while oldest < log.count, log[oldest].isShared { oldest += 1 }
+            while newest >= 0, log[newest].isShared { newest -= 1 }
+        }
+        return oldest < newest ? oldest : nil
     }
 
     /// The first message that is not in flight in a live session.
@@ -121,18 +135,59 @@ extension DeviceStateMachine {
         let state = reason.state
         actions.append(.end(message, reason))
         guard !message.isLiveOnly else { return }
+        guard !message.isShared else { return noteMissed(message.seq) }
         // What is on its way keeps its count, so that no session is told of one drop twice.
-        if let last = gaps.last, last.upTo > window.sent || last.upTo > message.seq {
+        if let last = gaps.lastIndex(where: { !$0.isShared }),
+            gaps[last].upTo > window.sent || gaps[last].upTo > message.seq
+        {
             // The gap moves; on disk it is still where it was, and nothing may pass it there either.
-            unsyncedFrom = min(unsyncedFrom, last.upTo)
-            gaps[gaps.count - 1].add(message.seq, state)
+            unsyncedFrom = min(unsyncedFrom, gaps[last].upTo)
+            var gap = gaps.remove(at: last)
+            gap.add(message.seq, state)
+            place(gap)
         } else {
             var gap = Gap(upTo: message.seq)
             gap.add(message.seq, state)
-            gaps.append(gap)
+            place(gap)
         }
         unsyncedDrops = unsyncedDrops == .max ? .max : unsyncedDrops + 1
         unsyncedFrom = min(unsyncedFrom, message.seq)
+    }
+
+    /// Gaps are in order of their places, and no two are at one.
+    private mutating func place(_ gap: Gap) {
+        let index = gaps.firstIndex { $0.upTo >= gap.upTo } ?? gaps.count
+        if index < gaps.count, gaps[index].upTo == gap.upTo {
+            gaps[index].add(gap)
+            gaps[index].isShared = gaps[index].isShared && gap.isShared
+        } else {
+            gaps.insert(gap, at: index)
+        }
+    }
+
+    /// A broadcast is missing. Its gap moves past nothing that can be acknowledged: after a crash only broadcasts above what
+    /// is acknowledged are told of again. So it is taken into the gap before it only where nothing stands between.
+    mutating func noteMissed(_ seq: Seq) {
+        guard seq > acknowledged else { return }
+        let index = gaps.firstIndex { $0.upTo >= seq } ?? gaps.count
+        if index > 0, gaps[index - 1].isShared, gaps[index - 1].upTo > window.sent,
+            index == gaps.count || gaps[index].upTo > seq
+        {
+            let first = log.firstIndex(after: gaps[index - 1].upTo)
+            if first == log.count || log[first].seq > seq {
+                gaps[index - 1].add(seq, .expired)
+                return
+            }
+        }
+        place(Gap(upTo: seq, expired: 1, isShared: true))
+    }
+
+    /// In flight it is exempt, as any other message, until its ack or the session's end.
+    mutating func endBroadcast(_ seq: Seq, now: Instant, actions: inout [DeviceAction]) {
+        guard let index = position(of: seq), log[index].isShared, !log[index].isLiveOnly else { return }
+        log[index].expiresAt = .distantPast
+        findEarliestExpiry()
+        expire(now: now, actions: &actions)
     }
 
     mutating func giveUp(_ seq: Seq, actions: inout [DeviceAction]) {

@@ -49,7 +49,7 @@ extension DeviceStateMachine {
         guard let standard else { return }
         defaultStub = .inFlight
         actions.append(
-            .requestStub(.standard(upTo: standard.upTo, badge: log.count, expiresAt: standard.expiresAt)))
+            .requestStub(.standard(upTo: standard.upTo, badge: log.ownCount, expiresAt: standard.expiresAt)))
     }
 
     /// It is due again, for the next time that the device is away.

@@ -38,7 +38,12 @@ package struct DeviceStateMachine: Hashable, Sendable {
     }
 
     /// All that was dropped and is not acknowledged past, as one.
-    package var gap: Gap? {
+    package var gap: Gap? { Self.sum(gaps) }
+
+    /// The part of it that is the device's own: what its row holds.
+    package var ownGap: Gap? { Self.sum(gaps.filter { !$0.isShared }) }
+
+    private static func sum(_ gaps: [Gap]) -> Gap? {
         guard var all = gaps.last else { return nil }
         for gap in gaps.dropLast() { all.add(gap) }
         return all
@@ -84,6 +89,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case .stubAnswered(let plan): stubAnswered(plan, now: now, policy: policy)
         case .stubWithdrawn(let seq): withdrawStub(seq, now: now, actions: &actions)
         case .tokenChanged(let has): changeToken(has, now: now, actions: &actions)
+        case .broadcastEnded(let seq): endBroadcast(seq, now: now, actions: &actions)
+        case .broadcastMissed(let seq): noteMissed(seq)
         case .unreadable(let seq): giveUp(seq, actions: &actions)
         case .timePassed: timePassed(now: now, policy: policy, actions: &actions)
         }
@@ -134,9 +141,11 @@ package struct DeviceStateMachine: Hashable, Sendable {
         return index < log.count && log[index].seq == seq ? index : nil
     }
 
-    /// Whether what `init` makes of the device's record serves as well as this.
+    /// Whether what `init` makes of the device's record, and of the broadcasts that it is told of, serves as well as this.
     package var isAtRest: Bool {
-        presence == .offline && log.isEmpty && unsyncedDrops == 0 && unsyncedDue == 0 && defaultStub == .idle
+        presence == .offline && log.ownCount == 0 && unsyncedDrops == 0 && unsyncedDue == 0 && defaultStub == .idle
+            // A broadcast whose time is over has not ended here yet.
+            && (log.isEmpty || earliestExpiry == .distantFuture)
     }
 
     // MARK: - Presence

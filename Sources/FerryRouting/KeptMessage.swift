@@ -19,19 +19,23 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
     }
 
     package let seq: Seq
-    package let expiresAt: Instant
+    /// Of a broadcast the distant future, until it is told that its time is over.
+    package internal(set) var expiresAt: Instant
     package let location: RecordLocation
     package let payloadBytes: UInt32
     /// Expires with the session instead of with a time.
     package let isLiveOnly: Bool
     package let hasOwnAlert: Bool
+    /// A broadcast's: its content, its record and its end belong to all devices. No cap counts it, no stub stands for it, and
+    /// the device's row knows nothing of it.
+    package let isShared: Bool
     /// The device was offline, or a stub was asked for, between acceptance and now (P4).
     package var wasOffline: Bool
     package var stub: Stub
 
     package init(
         seq: Seq, expiresAt: Instant, location: RecordLocation, payloadBytes: UInt32, isLiveOnly: Bool,
-        hasOwnAlert: Bool, wasOffline: Bool, stub: Stub
+        hasOwnAlert: Bool, wasOffline: Bool, stub: Stub, isShared: Bool = false
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
@@ -41,5 +45,6 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
         self.hasOwnAlert = hasOwnAlert
         self.wasOffline = wasOffline
         self.stub = stub
+        self.isShared = isShared
     }
 }

@@ -5,12 +5,17 @@ package struct MessageLog: Hashable, Sendable {
     /// The live messages start at `head`; what is before it has left and is cut off in bulk.
     private var storage: ContiguousArray<KeptMessage> = []
     private var head = 0
-    /// Payload bytes of all messages.
+    /// Payload bytes of the device's own messages.
     package private(set) var bytes = 0
+    /// Messages of broadcasts.
+    package private(set) var sharedCount = 0
+    package private(set) var sharedBytes = 0
 
     package init() {}
 
     package var count: Int { storage.count - head }
+    /// Messages that are the device's own.
+    package var ownCount: Int { count - sharedCount }
     package var isEmpty: Bool { count == 0 }
     package var first: KeptMessage? { isEmpty ? nil : storage[head] }
     package var last: KeptMessage? { storage.last }
@@ -23,7 +28,7 @@ package struct MessageLog: Hashable, Sendable {
     /// `message.seq` is above all others here.
     package mutating func append(_ message: KeptMessage) {
         storage.append(message)
-        bytes += Int(message.payloadBytes)
+        weigh(message, 1)
     }
 
     /// Room for exactly so many, where they are known beforehand.
@@ -33,10 +38,26 @@ package struct MessageLog: Hashable, Sendable {
         guard !isEmpty else { return nil }
         let message = storage[head]
         head += 1
-        bytes -= Int(message.payloadBytes)
+        weigh(message, -1)
         cutOff()
         return message
     }
+
+    /// In order.
+    func appendAll(to messages: inout [KeptMessage]) { messages.append(contentsOf: storage[head...]) }
+
+    /// As a new one, with its memory unless that is much.
+    mutating func removeAll() {
+        var emptied = MessageLog()
+        if storage.capacity <= Self.keptCapacity {
+            swap(&emptied.storage, &storage)
+            emptied.storage.removeAll(keepingCapacity: true)
+        }
+        self = emptied
+    }
+
+    /// What a log that was emptied may hold for the next messages.
+    private static let keptCapacity = 16
 
     /// Costs what stands on the shorter side of `index`.
     package mutating func remove(at index: Int) -> KeptMessage {
@@ -47,7 +68,7 @@ package struct MessageLog: Hashable, Sendable {
         } else {
             storage.remove(at: head + index)
         }
-        bytes -= Int(message.payloadBytes)
+        weigh(message, -1)
         cutOff()
         return message
     }
@@ -61,7 +82,7 @@ package struct MessageLog: Hashable, Sendable {
             let message = storage[place]
             if condition(message) {
                 removed.append(message)
-                bytes -= Int(message.payloadBytes)
+                weigh(message, -1)
             } else {
                 storage[end] = message
                 end += 1
@@ -70,6 +91,16 @@ package struct MessageLog: Hashable, Sendable {
         storage.removeLast(storage.count - end)
         cutOff()
         return removed
+    }
+
+    /// Adds the message to the sums, or with -1 takes it out.
+    private mutating func weigh(_ message: KeptMessage, _ factor: Int) {
+        if message.isShared {
+            sharedCount += factor
+            sharedBytes += factor * Int(message.payloadBytes)
+        } else {
+            bytes += factor * Int(message.payloadBytes)
+        }
     }
 
     private mutating func cutOff() {
@@ -94,20 +125,10 @@ package struct MessageLog: Hashable, Sendable {
         return low
     }
 
-    /// The messages that were accepted in this segment of the journal; `seq` and segments rise together.
-    package func messages(inSegment segment: UInt32) -> ArraySlice<KeptMessage> {
-        func first(notBelow bound: UInt32) -> Int {
-            var low = head
-            var high = storage.count
-            while low < high {
-                let middle = (low + high) / 2
-                if storage[middle].location.segment < bound { low = middle + 1 } else { high = middle }
-            }
-            return low
-        }
-        let start = first(notBelow: segment)
-        guard start < storage.count, storage[start].location.segment == segment else { return [] }
-        return ArraySlice(storage[start..<(segment == .max ? storage.count : first(notBelow: segment + 1))])
+    /// The device's own messages that were accepted in this segment of the journal. Not by bisection: entries of broadcasts,
+    /// which have no place there, stand between them.
+    package func messages(inSegment segment: UInt32) -> [KeptMessage] {
+        storage[head...].filter { $0.location.segment == segment && !$0.isShared }
     }
 
     package static func == (left: Self, right: Self) -> Bool {

@@ -58,11 +58,7 @@ package struct AnswerWindow: Hashable, Sendable {
 
     /// A number that is not open is ignored.
     package mutating func settle(_ number: UInt64, _ outcome: Outcome) {
-        guard number > answered, number <= taken else { return }
-        let place = Int(number % UInt64(messages))
-        guard !isSettled[place] else { return }
-        isSettled[place] = true
-        open -= 1
+        guard settle(number) else { return }
         switch outcome {
         case .accepted: break
         case .refused(let code, let text):
@@ -70,6 +66,17 @@ package struct AnswerWindow: Hashable, Sendable {
             refusals.insert(LinkRefusal(number: number, code: code, text: text), at: behind)
         case .unanswered: last = min(last, number - 1)
         }
+    }
+
+    /// The push has its outcome, which is `.accepted` if nothing else is said; false for a number that is not open.
+    @discardableResult
+    mutating func settle(_ number: UInt64) -> Bool {
+        guard number > answered, number <= taken else { return false }
+        let place = Int(number % UInt64(messages))
+        guard !isSettled[place] else { return false }
+        isSettled[place] = true
+        open -= 1
+        return true
     }
 
     /// The next answer, if there is anything new to say.

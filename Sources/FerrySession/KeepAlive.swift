@@ -38,27 +38,39 @@ package struct KeepAlive: Hashable, Sendable, BitwiseCopyable {
     /// The last sign of life.
     var reference: Instant { lastHeard }
 
-    package mutating func heard(now: Instant) {
+    /// Answers whether the deadline may have come closer: only in that case must it be looked at anew.
+    @discardableResult
+    package mutating func heard(now: Instant) -> Bool {
+        // A probe is asked for sooner after a sign of life than patience ends after the one before.
+        defer { isProbed = false }
         lastHeard = now
-        isProbed = false
         if isWaiting { waitingSince = LowInstant(now) }
+        return isProbed
     }
 
-    /// Something was sent that wants an acknowledgement.
-    package mutating func sent(now: Instant) {
-        guard !isWaiting else { return }
+    /// Something was sent that wants an acknowledgement. Answers as `heard` does.
+    @discardableResult
+    package mutating func sent(now: Instant) -> Bool {
+        guard !isWaiting else { return false }
         isWaiting = true
         waitingSince = LowInstant(now)
         lastProgress = LowInstant(now)
+        return true
     }
 
-    /// Something was acknowledged; `isEmpty` when nothing is in flight any more.
-    package mutating func progressed(isEmpty: Bool, now: Instant) {
-        guard !isEmpty else { return stopWaiting() }
+    /// Something was acknowledged; `isEmpty` when nothing is in flight any more. Answers as `heard` does.
+    @discardableResult
+    package mutating func progressed(isEmpty: Bool, now: Instant) -> Bool {
+        guard !isEmpty else {
+            stopWaiting()
+            return false
+        }
+        let hastens = !isWaiting || isProbed
         isWaiting = true
         waitingSince = LowInstant(now)
         lastProgress = LowInstant(now)
         isProbed = false
+        return hastens
     }
 
     /// Nothing is waited for any more: all is acknowledged, or the session ended and its connection did not.
@@ -94,10 +106,10 @@ package struct KeepAlive: Hashable, Sendable, BitwiseCopyable {
     }
 
     /// In milliseconds.
-    private static func ackDeadline(_ policy: SessionPolicy) -> Int64 { max(2, policy.ackDeadline.inMilliseconds) }
+    private static func ackDeadline(_ policy: SessionPolicy) -> Int64 { max(2, policy.ackDeadlineMilliseconds) }
 
     private func progressEnd(_ policy: SessionPolicy) -> Instant {
-        lastProgress.nearest(to: lastHeard).advanced(byMilliseconds: max(2, policy.progressDeadline.inMilliseconds))
+        lastProgress.nearest(to: lastHeard).advanced(byMilliseconds: max(2, policy.progressDeadlineMilliseconds))
     }
 
     private var keepAliveEnd: Instant {

@@ -143,6 +143,12 @@ package struct LinkStateMachine: Hashable, Sendable {
         }
     }
 
+    /// The same for many that are on disk.
+    package mutating func accept(_ numbers: [UInt64]) {
+        if case .closed = state { return }
+        for number in numbers { window.settle(number) }
+    }
+
     /// The API's code for "too busy, later".
     private static let busy: UInt64 = 30_019
 

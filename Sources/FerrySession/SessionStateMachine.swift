@@ -73,7 +73,8 @@ package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
 
     private var keepAlive: KeepAlive
     package private(set) var state = State.foreground
-    private var isBlocked = false
+    /// Unsent bytes are above the high-water mark.
+    package private(set) var isBlocked = false
     /// Counts while `isBlocked`, and is read near the last sign of life.
     private var blockedSince = LowInstant(.distantPast)
 
@@ -100,13 +101,11 @@ package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
     ) {
         guard state != .closed else { return }
         switch event {
-        case .bytesReceived: keepAlive.heard(now: now)
+        case .bytesReceived: heard(now: now)
         case .pingReceived: actions.append(.sendPong)
         case .pongReceived: break
-        case .acknowledged(let isEmpty):
-            if state == .foreground { keepAlive.progressed(isEmpty: isEmpty, now: now) }
-        case .entrySent:
-            if state == .foreground { keepAlive.sent(now: now) }
+        case .acknowledged(let isEmpty): progressed(isEmpty: isEmpty, now: now)
+        case .entrySent: entrySent(now: now)
         case .backgroundReceived: enterBackground(&actions)
         case .foregroundReceived(let lastSeq): enterForeground(lastSeq, &actions)
         case .outputBlocked(let isBlocked): outputBlocked(isBlocked, now: now)
@@ -120,6 +119,25 @@ package struct SessionStateMachine: Hashable, Sendable, BitwiseCopyable {
         case .timePassed: timePassed(now: now, policy, &actions)
         }
     }
+
+    // MARK: - Without actions
+
+    // These happen for each message and cause no action. Each is what `handle` does at its event; the answer is whether the
+    // deadline may have come closer.
+
+    /// `.bytesReceived`.
+    @discardableResult
+    package mutating func heard(now: Instant) -> Bool { state != .closed && keepAlive.heard(now: now) }
+
+    /// `.acknowledged`.
+    @discardableResult
+    package mutating func progressed(isEmpty: Bool, now: Instant) -> Bool {
+        state == .foreground && keepAlive.progressed(isEmpty: isEmpty, now: now)
+    }
+
+    /// `.entrySent`.
+    @discardableResult
+    package mutating func entrySent(now: Instant) -> Bool { state == .foreground && keepAlive.sent(now: now) }
 
     private mutating func enterBackground(_ actions: inout [SessionAction]) {
         guard state == .foreground else {

@@ -4,6 +4,8 @@ internal import FerryCore
 enum BackendCall {
     /// A post, by its number.
     case post(Int)
+    /// A push to all, by the number of its first post.
+    case postToAll(Int)
     /// The request id of a post, with other content.
     case reuse(Int)
     /// Are these devices online?
@@ -28,7 +30,13 @@ extension BackendCall {
     func request(_ world: World, token: String) -> [UInt8] {
         switch self {
         case .post(let number): Self.push(world.ledger.posts[number], world, token, isOther: false)
-        case .reuse(let number): Self.push(world.ledger.posts[number], world, token, isOther: true)
+        case .postToAll(let number): Self.pushAll(world.ledger.posts[number], world, token, isOther: false)
+        case .reuse(let number):
+            if world.ledger.posts[number].isForAll {
+                Self.pushAll(world.ledger.posts[number], world, token, isOther: true)
+            } else {
+                Self.push(world.ledger.posts[number], world, token, isOther: true)
+            }
         case .status(let devices):
             Self.bytes(
                 "GET /v2/\(world.app.text)/user/status/\(devices.map { world.cidText($0) }.joined(separator: ","))",
@@ -53,6 +61,21 @@ extension BackendCall {
             #"{"request_id":"\#(post.requestID)","audience":{"cid":["\#(world.cidText(post.device))"]},"#
             + #""settings":{"ttl":\#(ttl)},"push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}\#(alert)}"#
         return bytes("POST /v2/\(world.app.text)/push/single/cid", token, body)
+    }
+
+    private static func pushAll(_ post: Post, _ world: World, _ token: String, isOther: Bool) -> [UInt8] {
+        let body =
+            #"{"request_id":"\#(post.requestID)","audience":"all","settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)},"#
+            + #""push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}}"#
+        return bytes("POST /v2/\(world.app.text)/push/all", token, body)
+    }
+
+    /// The posts that the call is for; none for other calls.
+    func posts(_ ledger: Ledger) -> Range<Int> {
+        switch self {
+        case .post(let number), .postToAll(let number): ledger.ofOneCall(number)
+        case .reuse, .status, .revoke, .timeline: 0..<0
+        }
     }
 
     private static func bytes(_ what: String, _ token: String, _ body: String? = nil) -> [UInt8] {

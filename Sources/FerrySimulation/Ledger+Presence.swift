@@ -15,10 +15,12 @@ extension Ledger {
         guard let device = link.device else { return }
         switch frame {
         case .login(let login):
+            link.facts.takesCompressed = login.wishes.capabilities.contains(.compressedPayloads)
             link.facts.saidSeq = login.lastSeq
             link.facts.saidEpoch = login.epoch
             if let change = login.extensions.deviceToken { claimed(change, device, link) }
         case .register(let register):
+            link.facts.takesCompressed = register.wishes.capabilities.contains(.compressedPayloads)
             if let change = register.extensions.deviceToken { claimed(change, device, link) }
         case .deviceToken(let frame): claimed(frame.change, device, link)
         case .foreground(let foreground):

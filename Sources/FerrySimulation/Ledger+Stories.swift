@@ -35,6 +35,7 @@ extension Ledger {
         for number in posts.indices where posts[number].device == device && (post ?? number) == number {
             guard let task = posts[number].taskID, !posts[number].mayBeTwice else { continue }
             guard let message = answer.messages[task] else {
+                guard posts[number].isOwed else { continue }
                 // Where an answer was lost to a crash, the fact of the acceptance may have been too.
                 guard posts[number].attempts == 1, post != nil || !answer.hasMore else { continue }
                 throw fail("P6", "nothing is told of post \(number), which was accepted")

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryIO
 internal import FerryWire
 
 /// What left the gateway for a device.
@@ -6,9 +7,21 @@ extension Ledger {
     func left(_ frame: GatewayFrame, _ link: Link) throws(Violation) {
         guard let device = link.device else { return }
         switch frame {
-        case .welcome(let welcome): beginSession(link, device, isResumed: welcome.isResumed)
+        case .welcome(let welcome):
+            guard !welcome.compressesPayloads || link.facts.takesCompressed || !link.facts.isFramed else {
+                throw fail("wire", "device \(device) did not ask for compressed payloads, and is promised some")
+            }
+            link.facts.isCompressionAgreed = welcome.compressesPayloads
+            beginSession(link, device, isResumed: welcome.isResumed)
         case .resumed(let resumed): beginSession(link, device, isResumed: resumed.isResumed)
-        case .push(let push): try leftPush(push, link, device)
+        case .push(let push):
+            let whole: PushFrame
+            do throws(WireError) {
+                whole = try push.unpacked(isAgreed: link.facts.isCompressionAgreed, inflate: Inflation.inflate)
+            } catch {
+                throw fail("wire", "device \(device) was sent what it cannot read: \(error)")
+            }
+            try leftPush(whole, link, device)
         case .gap(let gap): try leftGap(gap, link, device)
         case .tokenSaved(let saved): tokenSaved(isSet: saved.environment != nil, device, link)
         case .close(let close):
@@ -85,7 +98,7 @@ extension Ledger {
     }
 
     private func leftPush(_ push: PushFrame, _ link: Link, _ device: Int) throws(Violation) {
-        guard let number = Post.number(inPayload: push.payload), posts.indices.contains(number) else {
+        guard let number = post(named: Post.number(inPayload: push.payload), device: device) else {
             throw fail("P1", "device \(device) was sent what nobody posted")
         }
         let post = posts[number]
@@ -138,6 +151,12 @@ extension Ledger {
     /// P1: what is told of drops is on the disk before.
     private func checkOnDisk(_ gap: GapFrame, _ link: Link, _ device: Int) throws(Violation) {
         guard looksLeft > 0, !link.wasClogged, let cid = devices[device].cid else { return }
+        // Of a push to all it is its end that is on the disk, not a drop.
+        let now = clock.now
+        let isOfAll = posts.contains {
+            $0.device == device && $0.isForAll && $0.attempts > 0 && $0.firstSentAt + .milliseconds($0.ttl) <= now
+        }
+        guard !isOfAll else { return }
         looksLeft -= 1
         guard let found = recovered(cid) else { return }
         // Part of the count may be of drops that the device has been told before, and that are settled on disk.

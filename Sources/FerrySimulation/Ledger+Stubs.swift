@@ -44,7 +44,7 @@ extension Ledger {
     private func checkNews(since facts: DeviceFacts, _ device: Int) throws(Violation) {
         guard let before = facts.stubStep, facts.tokenStep < before, scenario.requestCapacity == nil else { return }
         let hasNews = posts.contains { post in
-            guard post.device == device, post.attempts > 0, !post.hasOwnAlert else { return false }
+            guard post.device == device, post.attempts > 0, !post.hasOwnAlert, !post.isForAll else { return false }
             guard let answered = post.answeredStep else { return !post.isRefused }
             return answered >= before
         }
@@ -55,7 +55,7 @@ extension Ledger {
         let badge = Post.number(in: stub.body, after: "\"badge\":") ?? 0
         let settled = devices[device].settled
         let possible = posts.count { post in
-            guard post.device == device, post.attempts > 0, !post.isRefused else { return false }
+            guard post.device == device, post.attempts > 0, !post.isRefused, !post.isForAll else { return false }
             return devices[device].seqs[post.number].map { $0 > settled } ?? true
         }
         guard badge >= 1, badge <= possible || scenario.requestCapacity != nil else {
@@ -77,7 +77,7 @@ extension Ledger {
     func checkWoken() throws(Violation) {
         guard !scenario.hasCap else { return }
         let patience = scenario.delivery.stubCooldown + .seconds(20)
-        for post in posts where post.isAccepted && !post.isSent && !post.isHanded && post.isLong {
+        for post in posts where post.isAccepted && !post.isForAll && !post.isSent && !post.isHanded && post.isLong {
             let facts = devices[post.device]
             guard facts.hasToken, let since = facts.offlineSince, since + patience < clock.now else { continue }
             let isWoken =

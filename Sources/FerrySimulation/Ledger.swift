@@ -51,6 +51,19 @@ final class Ledger {
 
     // MARK: - Backends
 
+    /// The post that a payload with this number brings to the device.
+    func post(named number: Int?, device: Int) -> Int? {
+        guard let number, posts.indices.contains(number) else { return nil }
+        guard let first = posts[number].first else { return number }
+        return posts.indices.contains(first + device) ? first + device : nil
+    }
+
+    /// All posts of the call that this one belongs to.
+    func ofOneCall(_ number: Int) -> Range<Int> {
+        guard let first = posts[number].first else { return number..<number + 1 }
+        return first..<first + devices.count
+    }
+
     func sent(_ number: Int, connection: Int, place: Int) {
         if posts[number].attempts == 0 {
             posts[number].firstSentStep = step
@@ -61,6 +74,7 @@ final class Ledger {
         }
         attempts += 1
         posts[number].firstSentAt = min(posts[number].firstSentAt, clock.now)
+        if posts[number].attempts == 0 { posts[number].isOwed = devices[posts[number].device].cid != nil }
         posts[number].attempts += 1
         posts[number].open += 1
         noteForgetting()
@@ -111,7 +125,7 @@ final class Ledger {
 
     /// An app was handed a message. `isExcused`: its state was put back to before it.
     func handed(_ push: PushFrame, device: Int, isRepeat: Bool, isExcused: Bool) throws(Violation) {
-        guard let number = Post.number(inPayload: push.payload), posts.indices.contains(number) else {
+        guard let number = post(named: Post.number(inPayload: push.payload), device: device) else {
             throw fail("P1", "an app was handed what nobody posted")
         }
         posts[number].isHanded = true
@@ -135,7 +149,9 @@ final class Ledger {
     }
 
     private func checkMissing(_ device: Int) throws(Violation) {
-        let missing = posts.filter { $0.device == device && $0.isAccepted && !$0.isHanded && !$0.isLiveOnly }
+        let missing = posts.filter {
+            $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly
+        }
         if !scenario.hasCap, let lost = missing.first(where: \.isLong) {
             throw fail("P1", "post \(lost.number) for device \(device) was accepted and never handed to its app")
         }
@@ -157,7 +173,8 @@ final class Ledger {
                     "P2", "post \(post.number), answered before \(latest.number) was posted, comes after it")
             }
             if latest.map({ $0.firstSentStep < post.firstSentStep }) ?? true { latest = post }
-            guard post.attempts == 1, post.isAccepted else { continue }
+            // A push to all is in order with what is posted after its answer.
+            guard post.attempts == 1, post.isAccepted, !post.isForAll else { continue }
             if let last = lastPlace[post.connection], last.place > post.place {
                 throw fail(
                     "P2", "post \(post.number), before \(last.number) on one connection, comes after it")

@@ -2,13 +2,15 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryWire
 
-/// One connection through the simulated network. The gateway holds a real socket; the network holds its other end, and moves
-/// bytes between that and a simulated peer when it likes. Order is kept within a link.
+/// One connection through the simulated network. The gateway holds a real socket or a line in memory; the network holds its
+/// other end, and moves bytes between that and a simulated peer when it likes. Order is kept within a link.
 final class Link {
     let number: Int
     /// Index of the device whose client made it; nil for backends and strangers.
     let device: Int?
     private let descriptor: Int32
+    /// Where it is a line; both ends have one name there.
+    private let memory: MemoryNetwork?
     /// The gateway's end. Another link may bear the number once that end is closed.
     let gatewayDescriptor: Int32
     private(set) var toGateway: [UInt8] = []
@@ -21,6 +23,8 @@ final class Link {
     private(set) var wasClogged = false
     /// The peer has said here what is not of its protocol.
     var wasAbused = false
+    /// The step at which its output was first seen to be more than it may be.
+    var fullAtStep: Int?
     /// Since when the gateway holds more than it should of what the peer does not read.
     var backedUpSince: Instant?
     /// The peer has closed; the gateway learns of it behind the bytes before it.
@@ -37,18 +41,31 @@ final class Link {
     /// What the ledger knows of it.
     var facts = LinkFacts()
 
-    init(number: Int, device: Int?, descriptor: Int32, gatewayDescriptor: Int32) {
+    init(number: Int, device: Int?, descriptor: Int32, gatewayDescriptor: Int32, memory: MemoryNetwork? = nil) {
+        self.memory = memory
         self.number = number
         self.device = device
         self.descriptor = descriptor
         self.gatewayDescriptor = gatewayDescriptor
     }
 
-    deinit { if !isClosed { Socket.close(descriptor) } }
+    deinit { if !isClosed { closeEnd() } }
 
     /// What the gateway has sent since the last look.
     func drain() -> [UInt8] {
         guard !isGatewayGone, !isClosed, !isClogged else { return [] }
+        let found = memory.map { read($0) } ?? readSocket()
+        if !isPeerGone, !isBroken { toPeer.append(contentsOf: found) }
+        return found
+    }
+
+    private func read(_ memory: MemoryNetwork) -> [UInt8] {
+        let (bytes, isOver) = memory.peerTakes(descriptor)
+        isGatewayGone = isOver
+        return bytes
+    }
+
+    private func readSocket() -> [UInt8] {
         var found: [UInt8] = []
         withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
             while true {
@@ -61,7 +78,6 @@ final class Link {
                 }
             }
         }
-        if !isPeerGone, !isBroken { toPeer.append(contentsOf: found) }
         return found
     }
 
@@ -76,7 +92,14 @@ final class Link {
             if isPeerGone { tellEnd() }
             return []
         }
-        guard case .moved(let count) = part.withUnsafeBytes({ Socket.send(descriptor, $0) }) else { return [] }
+        let count: Int
+        if let memory {
+            memory.peerSends(descriptor, part)
+            count = part.count
+        } else {
+            guard case .moved(let moved) = part.withUnsafeBytes({ Socket.send(descriptor, $0) }) else { return [] }
+            count = moved
+        }
         let taken = part.prefix(count)
         toGateway.removeFirst(count)
         return taken
@@ -84,7 +107,7 @@ final class Link {
 
     private func tellEnd() {
         isEndTold = true
-        _ = Socket.shutdownWrite(descriptor)
+        if let memory { memory.peerEnds(descriptor) } else { _ = Socket.shutdownWrite(descriptor) }
     }
 
     /// The network hands the peer up to `limit` bytes.
@@ -119,7 +142,11 @@ final class Link {
         guard !isClosed else { return }
         isClosed = true
         isGatewayGone = true
-        Socket.close(descriptor)
+        closeEnd()
+    }
+
+    private func closeEnd() {
+        if let memory { memory.peerCloses(descriptor) } else { Socket.close(descriptor) }
     }
 }
 
@@ -132,6 +159,9 @@ struct LinkFacts {
     /// The last number that the client said in a login or `foreground`.
     var saidSeq = Seq.zero
     var saidEpoch = Epoch.none
+    /// The client has said that it takes compressed payloads; the gateway has said that it sends them.
+    var takesCompressed = false
+    var isCompressionAgreed = false
     /// The last entry of this session.
     var lastSent = Seq.zero
     var received: Set<Int> = []

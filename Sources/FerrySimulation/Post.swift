@@ -9,6 +9,11 @@ struct Post {
     let ttl: Int
     let hasOwnAlert: Bool
     let payloadBytes: Int
+    /// A push to all is one post for each device; they have one call, one request and one payload, which bear the number of
+    /// the first. nil for a push to one device.
+    let first: Int?
+    /// The device was registered, and its client knew, before the call.
+    var isOwed = true
 
     var attempts = 0
     /// Attempts that have no answer yet, and those whose answer was lost: the gateway may have taken either.
@@ -37,14 +42,16 @@ struct Post {
     /// The gateway may have forgotten its request id before a repeat came: all of it may be there twice.
     var mayBeTwice = false
 
-    init(number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int) {
+    init(number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int, first: Int? = nil) {
         self.number = number
         self.device = device
         self.ttl = ttl
         self.hasOwnAlert = hasOwnAlert
         self.payloadBytes = payloadBytes
+        self.first = first
     }
 
+    var isForAll: Bool { first != nil }
     var isLiveOnly: Bool { ttl == 0 }
     var isAccepted: Bool { answeredStep != nil }
     /// Every attempt was refused, so it is not kept.
@@ -52,8 +59,8 @@ struct Post {
     var isLong: Bool { ttl >= Self.longTTL }
     static let longTTL = 86_400_000
 
-    var requestID: String { "request-\(1_000_000 + number)" }
-    var marker: String { "payload-\(number)." }
+    var requestID: String { "request-\(1_000_000 + (first ?? number))" }
+    var marker: String { "payload-\(first ?? number)." }
     var alertMarker: String { "alert-\(number)." }
 
     /// How many bytes `payload` has.

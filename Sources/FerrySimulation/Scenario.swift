@@ -44,6 +44,8 @@ struct Scenario {
     var stalls: Int
     /// One of the store's workers gets no turn for a while.
     var idleWorkers: Int
+    /// Pushes to all; over HTTP only.
+    var broadcasts = 0
     /// Devices that take another's push token.
     var tokenMoves: Int
     /// Calls of backends other than pushes: status, the end of a token, a request id with other content.
@@ -115,6 +117,7 @@ struct Scenario {
         case 34..<44: becomeCrowd(&dice)
         default: break
         }
+        broadcasts = dice.pick([0, 4, 12, 40]) ?? 4
     }
 
     /// Peers stop reading, and what is sent to them soon fills what there is room for.

@@ -21,15 +21,18 @@ final class ScriptedBackend {
     }
 
     func post(_ number: Int) {
-        guard world.ledger.devices[world.ledger.posts[number].device].cid != nil else { return }
-        guard send(.post(number)) else {
+        let first = world.ledger.posts[number]
+        guard first.isForAll || world.ledger.devices[first.device].cid != nil else { return }
+        guard send(first.isForAll ? .postToAll(number) : .post(number)) else {
             if !unanswered.contains(number) { unanswered.append(number) }
             return
         }
         unanswered.removeAll { $0 == number }
         place += 1
         let post = world.ledger.posts[number]
-        world.ledger.sent(number, connection: self.number * 1_000_000 + connections, place: place)
+        for post in world.ledger.ofOneCall(number) {
+            world.ledger.sent(post, connection: self.number * 1_000_000 + connections, place: place)
+        }
         world.trace.note("post", number, post.device, post.attempts + 1, "ttl \(post.ttl)")
     }
 
@@ -91,8 +94,9 @@ final class ScriptedBackend {
         link = nil
         speech = nil
         for call in open {
-            guard case .post(let number) = call.call else { continue }
-            world.ledger.answerLost(number)
+            let posts = call.call.posts(world.ledger)
+            guard let number = posts.first else { continue }
+            for post in posts { world.ledger.answerLost(post) }
             if !unanswered.contains(number) { unanswered.append(number) }
         }
         open = []
@@ -131,7 +135,7 @@ final class ScriptedBackend {
             world.check { () throws(Violation) in
                 try world.ledger.accepted(number, taskID: nil, wasOnline: nil)
             }
-        case 30_019: wasRefused(number)
+        case 30_019: wasRefused(.post(number))
         case .some(let code):
             world.report(Violation(promise: "API", what: "post \(number) was refused over a link with \(code)"))
         }
@@ -160,7 +164,7 @@ final class ScriptedBackend {
             if isRefusal(answer, of: call) { return }
             if Post.contains(#""code":10001"#, in: answer) {
                 try world.ledger.tokenRefused(call.token)
-                if case .post(let number) = call.call { wasRefused(number) }
+                wasRefused(call.call)
                 return
             }
             if case .revoke = call.call {} else { try world.ledger.tokenTaken(hadEnded: call.hadEnded) }
@@ -171,13 +175,15 @@ final class ScriptedBackend {
     /// The gateway is busy, or stops.
     private func isRefusal(_ answer: [UInt8], of call: OpenCall) -> Bool {
         guard Post.contains(#""code":30019"#, in: answer) else { return false }
-        if case .post(let number) = call.call { wasRefused(number) }
+        wasRefused(call.call)
         return true
     }
 
-    private func wasRefused(_ number: Int) {
+    private func wasRefused(_ call: BackendCall) {
+        let posts = call.posts(world.ledger)
+        guard let number = posts.first else { return }
         world.trace.note("refused", number)
-        world.ledger.refused(number)
+        for post in posts { world.ledger.refused(post) }
         if !world.ledger.posts[number].isAccepted, !unanswered.contains(number) { unanswered.append(number) }
     }
 
@@ -192,6 +198,13 @@ final class ScriptedBackend {
             let wasOnline = Post.contains("successed_online", in: answer)
             world.trace.note("answer", number, wasOnline ? 1 : 0, 0, task)
             try world.ledger.accepted(number, taskID: task, wasOnline: wasOnline)
+        case .postToAll(let number):
+            guard let start = answer.end(of: #""taskid":""#) else { throw wrong("API", "the push \(number) to all") }
+            let task = answer.word(from: start)
+            world.trace.note("answer to all", number, 0, 0, task)
+            for post in world.ledger.ofOneCall(number) {
+                try world.ledger.accepted(post, taskID: task, wasOnline: nil)
+            }
         case .reuse(let number):
             guard !Post.contains("request_id cannot be repeat", in: answer) else { return }
             throw wrong("P3", "other content under the request id of post \(number)")

@@ -40,7 +40,10 @@ final class ScriptedClient {
 
     private static func configuration(_ device: Int, acknowledges: Bool, _ world: World) -> ClientConfiguration {
         ClientConfiguration(
-            appID: world.app, wishes: AttachWishes(keepAlive: UInt64(world.keepAlive)),
+            appID: world.app,
+            wishes: AttachWishes(
+                keepAlive: UInt64(world.keepAlive),
+                capabilities: world.takesCompressed(device) ? .compressedPayloads : []),
             deviceToken: world.token(of: device).map { .set($0) }, acknowledges: acknowledges)
     }
 
@@ -139,6 +142,7 @@ final class ScriptedClient {
         inbox.append(contentsOf: link.deliver(world.portion()))
         if !inbox.isEmpty { handle(.bytesReceived) }
         takeFrames(of: link)
+        handle(.readingEnded)
         guard self.link === link, link.isOverForPeer else { return }
         drop()
         handle(.connectionLost("ended"))
@@ -168,7 +172,7 @@ final class ScriptedClient {
             let frame = try GatewayFrame.decode(type: type, body: body)
             if case .challenge = frame { proofs.received(challenge: body) }
             let isProven = proofs.isProven(frame, body: body, deviceSecret: machine.record.identity?.secret.bytes)
-            return .frameReceived(frame, isProven: isProven)
+            return machine.event(for: frame, isProven: isProven, inflate: Inflation.inflate)
         } catch {
             return .malformedReceived(error)
         }

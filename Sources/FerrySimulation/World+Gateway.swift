@@ -24,12 +24,16 @@ extension World {
             waitingStubs = []
             ledger.gatewayStarted(shards: configuration.shards)
             let timeline = SteppedTimeline(TimelineOptions(clock: { clock.now }), disk: timelineDisk)
+            // The kernel gives a socket twice what it is asked for.
+            let room = scenario.sendBuffer.map { Int($0) * 2 }
+            let network = MemoryNetwork(watchers: configuration.shards, room: room)
             let gateway = try SteppedGateway(
                 configuration, store: store, wake: wake, timeline: timeline, seed: dice.next(), clock: { clock.now },
-                raise: { clock.raise(to: $0) })
+                network: network, raise: { clock.raise(to: $0) })
             check { () throws(Violation) in try ledger.checkTime() }
             self.store = store
             self.gateway = gateway
+            self.network = network
             stopsUntil = nil
             segmentWait = SegmentWait()
             let snapshot = gateway.snapshot

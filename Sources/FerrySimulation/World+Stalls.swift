@@ -72,12 +72,18 @@ extension World {
             guard isNewest, let output, output.bytes > configuration.session.highWaterMark else {
                 if link.backedUpSince != nil { trace.note("no longer full", link.number, output?.bytes ?? -1) }
                 link.backedUpSince = nil
+                link.fullAtStep = nil
+                continue
+            }
+            guard let full = link.fullAtStep else {
+                trace.note("full", link.number, output.bytes)
+                link.fullAtStep = trace.step
                 continue
             }
             // At the turn after the first the gateway has tried to send, and knows.
             guard let since = link.backedUpSince else {
-                trace.note("full", link.number, output.bytes)
-                link.backedUpSince = gatewayClock.now + .milliseconds(1)
+                let oldest = ledger.turns.map(\.step).min() ?? 0
+                if oldest > full { link.backedUpSince = gatewayClock.now + .milliseconds(1) }
                 continue
             }
             // Each shard has had a turn since.

@@ -16,6 +16,7 @@ extension World {
         if dice.chance(scenario.networkTurns) { moveSomething() }
         if dice.chance(scenario.timeTurns) { passTime() }
         if dice.chance(scenario.posts) { postSomething() }
+        if dice.chance(scenario.broadcasts) { postToAll() }
         if dice.chance(30) { dice.pick(backends)?.postAgain() }
         if dice.chance(scenario.wakeTurns) { answerStub() }
         if dice.chance(scenario.statusCalls) { askForStatus() }
@@ -87,6 +88,24 @@ extension World {
         backend.post(number)
         // A backend may say everything twice.
         if dice.chance(scenario.repeats) { dice.pick(backends)?.post(number) }
+    }
+
+    /// One post for each device, known to the gateway or not.
+    func postToAll() {
+        guard !isOverLinks, let backend = dice.pick(backends) else { return }
+        let first = ledger.posts.count
+        var ttl = Post.longTTL
+        if dice.chance(scenario.shortLived) { ttl = dice.within(1...20_000) }
+        if dice.chance(scenario.liveOnly) { ttl = 0 }
+        let bytes = dice.within(20...max(20, scenario.payloadBytes))
+        for device in ledger.devices.indices {
+            ledger.posts.append(
+                Post(
+                    number: first + device, device: device, ttl: ttl, hasOwnAlert: false, payloadBytes: bytes,
+                    first: first))
+        }
+        backend.post(first)
+        if dice.chance(scenario.repeats) { dice.pick(backends)?.post(first) }
     }
 
     // MARK: - Other calls

@@ -23,6 +23,7 @@ final class World {
     let keepAlive: Int
     /// Whether backends come over links; else over HTTP. Never both, since a post has another id on each.
     let isOverLinks: Bool
+    private let seed: UInt64
     static let masterSecret = "master"
 
     // The machine.
@@ -33,6 +34,8 @@ final class World {
     /// Here the timeline loses nothing that was written: only so its answers are certain.
     let timelineDisk = MemoryDisk(folder: "timeline", remembersSyncs: false)
     var gateway: SteppedGateway?
+    /// The gateway's way to connections that are no sockets.
+    var network: MemoryNetwork?
     var wake = SlowWake()
     var waitingStubs: [(request: SlowWake.Request, device: Int)] = []
     /// When a gateway that is down starts again, in steps.
@@ -73,6 +76,7 @@ final class World {
         keepAlive = dice.within(5...60)
         // Not drawn, so that all else of a seed stays as it is.
         isOverLinks = seed % 3 == 2
+        self.seed = seed
         entry = App(
             id: app, key: "key", secret: String(decoding: Self.appSecret, as: UTF8.self),
             masterSecret: Self.masterSecret,
@@ -84,6 +88,10 @@ final class World {
         configuration.segmentBytes = scenario.segmentBytes
         configuration.keptSegments = 1
         configuration.connectionLimit = 512
+        // Nor is this. Where little fits into a socket it is to be filled.
+        configuration.compressionBytes = seed % 5 == 4 || scenario.sendBuffer != nil ? nil : 32
+        // More than any world has.
+        configuration.broadcastsPerApp = 1_000
         if dice.chance(150) { configuration.unsyncedBytes = dice.within(2_000...20_000) }
         if dice.chance(100) { configuration.storeBytes = Cap(dice.within(2_000...20_000)) }
         if let capacity = scenario.requestCapacity {
@@ -106,6 +114,9 @@ final class World {
     }
 
     static let shardsAtMost = 3
+
+    /// Whether the device's client takes compressed payloads.
+    func takesCompressed(_ device: Int) -> Bool { (seed / 5 + UInt64(device)) % 2 == 0 }
 
     func token(of device: Int) -> PushToken? {
         guard tokenNumbers.indices.contains(device), let number = tokenNumbers[device] else { return nil }
@@ -138,10 +149,14 @@ final class World {
 
     /// A new connection; nil when nobody listens.
     func connect(device: Int?) -> Link? {
-        guard let gateway, stopsUntil == nil, let (theirs, ours) = try? Socket.pair(sendBuffer: scenario.sendBuffer)
+        guard let gateway, stopsUntil == nil else { return nil }
+        // Every second is a line in memory, so that one promise holds for both kinds.
+        let memory = linkCount % 2 == 0 ? nil : network
+        guard let (theirs, ours) = memory.map({ line($0) }) ?? (try? Socket.pair(sendBuffer: scenario.sendBuffer))
         else { return nil }
         linkCount += 1
-        let link = Link(number: linkCount, device: device, descriptor: ours, gatewayDescriptor: theirs)
+        let link = Link(
+            number: linkCount, device: device, descriptor: ours, gatewayDescriptor: theirs, memory: memory)
         links.append(link)
         let shard = dice.below(gateway.shards)
         if let device {
@@ -154,6 +169,11 @@ final class World {
         }
         trace.note("connect", linkCount, device ?? -1, shard)
         return link
+    }
+
+    private func line(_ memory: MemoryNetwork) -> (Int32, Int32) {
+        let name = memory.open()
+        return (name, name)
     }
 
     /// How many bytes the network moves at once.

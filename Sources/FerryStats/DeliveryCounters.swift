@@ -15,17 +15,24 @@ package struct DeliveryCounters: Hashable, Sendable {
 
     package init() {}
 
-    /// A message was found at opening.
-    package mutating func restore() {
-        restored += 1
-        kept += 1
+    /// So many messages were found at opening.
+    package mutating func restore(_ count: Int = 1) {
+        restored += count
+        kept += count
     }
 
     package mutating func count(_ fact: Fact) {
         switch fact {
-        case .accepted:
+        case .accepted(let acceptance):
+            guard !acceptance.isBroadcast else { return }
             accepted += 1
             kept += 1
+        case .broadcastPlaced(let targets):
+            accepted += targets
+            kept += Int(clamping: targets)
+        case .broadcastOver(let reason, let targets):
+            ended[Int(reason.state.rawValue)] += targets
+            kept -= Int(clamping: targets)
         case .ended(_, let reason):
             ended[Int(reason.state.rawValue)] += 1
             kept -= 1

@@ -67,6 +67,10 @@ package struct DeviceStory: Sendable {
         presence.take(timed)
         switch fact {
         case .accepted(let acceptance):
+            if acceptance.isBroadcast {
+                takeBroadcast(acceptance, timed)
+                return
+            }
             if let last = messages.last, acceptance.seq <= last.acceptance.seq {
                 lineStart = messages.count
                 firstOpen = messages.count
@@ -116,7 +120,19 @@ package struct DeviceStory: Sendable {
             hasStopped = true
             events.append(timed)
         case .tokenChanged, .attached, .detached, .takenOver, .wentOffline, .factsLost: events.append(timed)
+        // They are of all devices; this one's part in it is told by its own facts.
+        case .broadcastPlaced, .broadcastOver: break
         }
+    }
+
+    /// A broadcast is told of whenever the device has come into memory anew.
+    private mutating func takeBroadcast(_ acceptance: Acceptance, _ timed: TimedFact) {
+        guard index(of: acceptance.seq) == nil else { return }
+        var place = messages.count
+        while place > lineStart, messages[place - 1].acceptance.seq > acceptance.seq { place -= 1 }
+        messages.insert(MessageStory(acceptance, timed, wasOffline: presence.awaySince), at: place)
+        for index in stubsOpen.indices where stubsOpen[index] >= place { stubsOpen[index] += 1 }
+        firstOpen = min(firstOpen, place)
     }
 
     private mutating func tellStubs(_ timed: TimedFact, _ upTo: Seq) {

@@ -11,6 +11,12 @@ package enum Fact: Hashable, Sendable {
     /// It reached a terminal state.
     case ended(Seq, EndReason)
 
+    // Of a broadcast, under its task: see `FactWriter`.
+    /// Its places in the partitions of one shard are on disk: it is accepted once for each of so many devices.
+    case broadcastPlaced(targets: UInt64)
+    /// It is over for so many devices that nobody had told of it; a device that comes later is told that it missed it.
+    case broadcastOver(EndReason, targets: UInt64)
+
     // Of a device's stream.
     case gapSent(Gap)
     /// The device has everything up to here.
@@ -79,12 +85,14 @@ package struct Acceptance: Hashable, Sendable, BitwiseCopyable {
     package var wasOnline: Bool
     package var hasOwnAlert: Bool
     package var stub: Stub
+    /// A broadcast's, noted when the device's turn came. It was accepted for all devices at once, and counts there.
+    package var isBroadcast: Bool
 
     package var isLiveOnly: Bool { expiresAt == acceptedAt }
 
     package init(
         seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant, payloadBytes: UInt32,
-        wasOnline: Bool, hasOwnAlert: Bool, stub: Stub
+        wasOnline: Bool, hasOwnAlert: Bool, stub: Stub, isBroadcast: Bool = false
     ) {
         self.seq = seq
         self.messageID = messageID
@@ -95,6 +103,7 @@ package struct Acceptance: Hashable, Sendable, BitwiseCopyable {
         self.wasOnline = wasOnline
         self.hasOwnAlert = hasOwnAlert
         self.stub = stub
+        self.isBroadcast = isBroadcast
     }
 }
 

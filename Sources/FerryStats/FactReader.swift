@@ -46,6 +46,25 @@ package struct FactReader {
     }
 }
 
+extension FactReader {
+    /// Calls `body` with the device of each run of entries of one device, without a look at their fields.
+    package static func eachDevice(in chunk: UnsafeRawBufferPointer, _ body: (CID) -> Void) {
+        var offset = FactWriter.headerBytes
+        while offset + 2 <= chunk.count {
+            let isSame = chunk[offset] & FactKind.sameDevice != 0
+            let fields = offset + (isSame ? 2 : 18)
+            let end = fields + Int(chunk[offset + 1])
+            guard end <= chunk.count else { return }
+            if !isSame {
+                let high = chunk.loadUnaligned(fromByteOffset: offset + 2, as: UInt64.self)
+                let low = chunk.loadUnaligned(fromByteOffset: offset + 10, as: UInt64.self)
+                body(CID(Identifier128(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low))))
+            }
+            offset = end
+        }
+    }
+}
+
 extension Fact {
     fileprivate init?(_ kind: FactKind, from reader: inout ByteReader, at: Instant) {
         switch kind {
@@ -62,6 +81,14 @@ extension Fact {
                 return nil
             }
             self = .ended(seq, reason)
+        case .broadcastPlaced:
+            guard let targets = reader.varint() else { return nil }
+            self = .broadcastPlaced(targets: targets)
+        case .broadcastOver:
+            guard let reason = reader.byte().flatMap({ EndReason(rawValue: $0) }), let targets = reader.varint() else {
+                return nil
+            }
+            self = .broadcastOver(reason, targets: targets)
         case .gapSent:
             guard let upTo = reader.seq(), let expired = reader.varint().flatMap({ UInt32(exactly: $0) }),
                 let overflowed = reader.varint().flatMap({ UInt32(exactly: $0) })
@@ -140,7 +167,7 @@ extension Acceptance {
             seq: seq, messageID: MessageID(message), taskID: TaskID(task, monthDay: monthDay, kind: kind),
             acceptedAt: acceptedAt, expiresAt: expiresAt, payloadBytes: bytes,
             wasOnline: flags & FactKind.Flag.wasOnline != 0, hasOwnAlert: flags & FactKind.Flag.ownAlert != 0,
-            stub: stub)
+            stub: stub, isBroadcast: flags & FactKind.Flag.broadcast != 0)
     }
 }
 

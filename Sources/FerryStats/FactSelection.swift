@@ -36,7 +36,12 @@ package struct FactSelection: Sendable {
     package var isComplete: Bool { end == .acknowledged && stub?.isOpen(hasEnded: true) != true }
 
     package mutating func take(_ timed: TimedFact) {
-        if timed.isAcceptance(of: target), case .accepted(let found) = timed.fact {
+        if let acceptance, case .accepted(let again) = timed.fact, again.isBroadcast, again.seq == acceptance.seq,
+            again.taskID == acceptance.taskID
+        {
+            // Told to a device that was loaded anew; the story goes on.
+            isPast = false
+        } else if timed.isAcceptance(of: target), case .accepted(let found) = timed.fact {
             facts = facts.filter(\.fact.isPresence).suffix(Self.before) + [timed]
             acceptance = found
             stub = StubTrack(found, at: timed.at)
@@ -66,7 +71,7 @@ package struct FactSelection: Sendable {
     private mutating func concerns(_ timed: TimedFact, _ seq: Seq) -> Bool {
         switch timed.fact {
         case .accepted(let other):
-            isPast = other.seq <= seq
+            if !other.isBroadcast { isPast = other.seq <= seq }
             return false
         case .sent(let other, _, _):
             guard other == seq else { return false }
@@ -87,7 +92,8 @@ package struct FactSelection: Sendable {
             return true
         case .stubDue, .noToken, .stubRequested, .stubAnswered, .stubWithdrawn:
             return stub?.take(timed.fact, at: timed.at, hasEnded: end != nil) == true
-        case .tokenChanged, .attached, .detached, .takenOver, .wentOffline, .started, .stopped, .factsLost:
+        case .tokenChanged, .attached, .detached, .takenOver, .wentOffline, .started, .stopped, .factsLost,
+            .broadcastPlaced, .broadcastOver:
             return false
         }
     }
@@ -124,7 +130,7 @@ extension Fact {
         switch self {
         case .attached, .detached, .takenOver, .wentOffline, .tokenChanged, .started, .stopped, .factsLost: true
         case .accepted, .sent, .ended, .gapSent, .acknowledged, .stubDue, .noToken, .stubRequested, .stubAnswered,
-            .stubWithdrawn:
+            .stubWithdrawn, .broadcastPlaced, .broadcastOver:
             false
         }
     }

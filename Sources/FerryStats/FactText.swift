@@ -24,6 +24,8 @@ extension Fact {
         case .started: "gateway_started"
         case .stopped: "gateway_stopped"
         case .factsLost: "facts_lost"
+        case .broadcastPlaced: "broadcast_placed"
+        case .broadcastOver: "broadcast_over"
         }
     }
 
@@ -53,6 +55,8 @@ extension Fact {
         case .started: return "the gateway was started"
         case .stopped: return "the gateway was stopped"
         case .factsLost(let count): return "\(count) facts were not written"
+        case .broadcastPlaced(let targets): return "accepted for \(targets) devices"
+        case .broadcastOver(let reason, let targets): return "over for \(targets) devices: \(reason.text)"
         }
     }
 }
@@ -89,6 +93,10 @@ extension Acceptance {
     func text(syncedAt: Instant) -> String {
         let life = isLiveOnly ? "live only" : "ttl \((expiresAt - acceptedAt).shortText)"
         var text = "seq \(seq), \(payloadBytes) bytes, \(life), the device was \(wasOnline ? "online" : "offline")"
+        if isBroadcast {
+            text += " when its turn came"
+            return text + "; a broadcast, \((syncedAt - acceptedAt).shortText) after it was accepted for all devices"
+        }
         if hasOwnAlert { text += ", with an alert of its own" }
         switch stub {
         case .none, .notWanted: break

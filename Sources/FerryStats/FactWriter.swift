@@ -16,6 +16,8 @@ package struct FactWriter {
     package static let headerBytes = 8
     /// A chunk with one entry more than this many bytes is still a chunk that `FactReader` takes.
     package static let fullBytes = 65_536
+    /// More than any entry has: kind, length, cid, and at most 255 bytes of fields.
+    private static let entryBytes = 2 + 16 + 255 + 15
 
     package init() {}
 
@@ -33,23 +35,24 @@ package struct FactWriter {
     }
 
     /// Appends a fact; false when nothing is written of it, because another fact says the same. `at` is the same for all
-    /// facts of a chunk. Facts of the gateway have the device `Self.gateway`.
+    /// facts of a chunk. Facts of the gateway have the device `Self.gateway`; those of a broadcast have its task's value for one.
     @discardableResult
     package mutating func append(_ fact: Fact, of device: CID, at: Instant) -> Bool {
         // The ack says it for all messages that it covers.
         if case .ended(_, .acknowledged) = fact { return false }
         if count == 0 { writer.uint64(UInt64(bitPattern: at.milliseconds)) }
-        let start = writer.bytes.count
-        let isSame = lastDevice == device
-        writer.byte(fact.kind.rawValue | (isSame ? FactKind.sameDevice : 0))
-        writer.byte(0)
-        if !isSame {
-            writer.identifier(device.value)
-            lastDevice = device
+        let isSame = lastDevice.map { $0 == device } ?? false
+        lastDevice = device
+        withUnsafeTemporaryAllocation(byteCount: Self.entryBytes, alignment: 8) { room in
+            var entry = RawWriter(room)
+            entry.byte(fact.kind.rawValue | (isSame ? FactKind.sameDevice : 0))
+            entry.byte(0)
+            if !isSame { entry.identifier(device.value) }
+            let fields = entry.offset
+            Self.write(fact, at: at, to: &entry)
+            entry.patch(1, UInt8(truncatingIfNeeded: entry.offset - fields))
+            writer.raw(entry.written)
         }
-        let fields = writer.bytes.count
-        write(fact, at: at)
-        writer.bytes[start + 1] = UInt8(truncatingIfNeeded: writer.bytes.count - fields)
         count += 1
         return true
     }
@@ -57,9 +60,9 @@ package struct FactWriter {
     /// Under which facts of the gateway itself stand.
     package static let gateway = CID(Identifier128(high: 0, low: 0))
 
-    private mutating func write(_ fact: Fact, at: Instant) {
+    private static func write(_ fact: Fact, at: Instant, to writer: inout RawWriter) {
         switch fact {
-        case .accepted(let acceptance): write(acceptance, at: at)
+        case .accepted(let acceptance): write(acceptance, at: at, to: &writer)
         case .sent(let seq, let session, let isOffLine):
             writer.varint(seq.rawValue)
             writer.uint64(session.rawValue)
@@ -67,6 +70,10 @@ package struct FactWriter {
         case .ended(let seq, let reason):
             writer.varint(seq.rawValue)
             writer.byte(reason.rawValue)
+        case .broadcastPlaced(let targets): writer.varint(targets)
+        case .broadcastOver(let reason, let targets):
+            writer.byte(reason.rawValue)
+            writer.varint(targets)
         case .gapSent(let gap):
             writer.varint(gap.upTo.rawValue)
             writer.varint(UInt64(gap.expired))
@@ -83,7 +90,7 @@ package struct FactWriter {
             case .accepted: writer.byte(0)
             case .refused(let reason):
                 writer.byte(1)
-                writer.string(Self.shortened(reason))
+                writer.string(shortened(reason))
             }
         case .tokenChanged(let hasToken): writer.byte(hasToken ? 1 : 0)
         case .attached(let attachment):
@@ -102,11 +109,12 @@ package struct FactWriter {
         }
     }
 
-    private mutating func write(_ acceptance: Acceptance, at: Instant) {
+    private static func write(_ acceptance: Acceptance, at: Instant, to writer: inout RawWriter) {
         var flags = acceptance.stub.rawValue
         if acceptance.wasOnline { flags |= FactKind.Flag.wasOnline }
         if acceptance.hasOwnAlert { flags |= FactKind.Flag.ownAlert }
         if acceptance.isLiveOnly { flags |= FactKind.Flag.liveOnly }
+        if acceptance.isBroadcast { flags |= FactKind.Flag.broadcast }
         writer.byte(flags)
         writer.varint(acceptance.seq.rawValue)
         writer.identifier(acceptance.messageID.value)
@@ -153,6 +161,8 @@ enum FactKind: UInt8, CaseIterable {
     case started = 16
     case stopped = 17
     case factsLost = 18
+    case broadcastPlaced = 19
+    case broadcastOver = 20
 
     static let sameDevice: UInt8 = 0x80
 
@@ -162,7 +172,8 @@ enum FactKind: UInt8, CaseIterable {
         static let wasOnline: UInt8 = 0x04
         static let ownAlert: UInt8 = 0x08
         static let liveOnly: UInt8 = 0x10
-        static let known: UInt8 = 0x1f
+        static let broadcast: UInt8 = 0x20
+        static let known: UInt8 = 0x3f
     }
 }
 
@@ -187,6 +198,8 @@ extension Fact {
         case .started: .started
         case .stopped: .stopped
         case .factsLost: .factsLost
+        case .broadcastPlaced: .broadcastPlaced
+        case .broadcastOver: .broadcastOver
         }
     }
 }

@@ -31,7 +31,7 @@ package struct PresenceTrack: Hashable, Sendable {
         case .started: if sessionID != nil { leave(timed.at, "the gateway went down and was started again") }
         case .acknowledged: acknowledgedAt = timed.at
         case .accepted, .sent, .ended, .gapSent, .stubDue, .noToken, .stubRequested, .stubAnswered, .stubWithdrawn,
-            .tokenChanged, .takenOver, .wentOffline, .factsLost:
+            .tokenChanged, .takenOver, .wentOffline, .factsLost, .broadcastPlaced, .broadcastOver:
             break
         }
     }

@@ -63,7 +63,7 @@ struct StubTrack: Sendable {
         case (.stubWithdrawn(let other), _): return other == seq ? .withdrawn : nil
         case (.stubDue, _), (.noToken, _), (.accepted, _), (.sent, _), (.ended, _), (.gapSent, _), (.acknowledged, _),
             (.tokenChanged, _), (.attached, _), (.detached, _), (.takenOver, _), (.wentOffline, _), (.started, _),
-            (.stopped, _), (.factsLost, _):
+            (.stopped, _), (.factsLost, _), (.broadcastPlaced, _), (.broadcastOver, _):
             return nil
         }
     }

@@ -1,4 +1,4 @@
-internal import FerryCore
+package import FerryCore
 
 extension RecordCodec {
     /// The byte in which an accept record says what it holds. Bits 0 and 1 are the stub's need.
@@ -14,51 +14,161 @@ extension RecordCodec {
         static let ofAlert = collapse | background
     }
 
+    /// Appends an accept record whose long parts lie anywhere, and answers how many bytes it took.
+    @discardableResult
+    package static func append(_ fields: AcceptedFields, to writer: inout ByteWriter) -> Int {
+        let start = writer.bytes.count
+        writer.uint64(0)
+        append(body: fields, to: &writer)
+        seal(&writer, from: start)
+        return writer.bytes.count - start
+    }
+
     static func append(body message: AcceptedMessage, to writer: inout ByteWriter) {
-        var flags = message.stub.rawValue
-        if message.wasOnline { flags |= Flag.wasOnline }
-        if message.request != nil { flags |= Flag.request }
-        if let alert = message.alert {
+        message.payload.withUnsafeBytes { payload in
+            var fields = AcceptedFields(message, payload: payload)
+            guard let alert = message.alert else { return append(body: fields, to: &writer) }
+            var collapseID = alert.collapseID
+            alert.body.withUnsafeBytes { body in
+                fields.alert = .init(body: body, collapseID: nil, isBackground: alert.isBackground)
+                guard collapseID != nil else { return append(body: fields, to: &writer) }
+                collapseID?.withUTF8 { text in
+                    fields.alert?.collapseID = UnsafeRawBufferPointer(text)
+                    append(body: fields, to: &writer)
+                }
+            }
+        }
+    }
+
+    /// What stands before the long parts: 2 bytes, 5 identifiers, 4 varints of 10 bytes at most, a task's 4 others.
+    private static let mostHeadBytes = 2 + 5 * 16 + 4 * 10 + 4 + 10
+
+    private static func append(body fields: AcceptedFields, to writer: inout ByteWriter) {
+        withUnsafeTemporaryAllocation(byteCount: mostHeadBytes, alignment: 8) { room in
+            var head = HeadWriter(room)
+            head.write(fields)
+            writer.raw(UnsafeRawBufferPointer(rebasing: room[..<head.offset]))
+        }
+        if let alert = fields.alert {
+            writer.string(alert.body)
+            if let collapseID = alert.collapseID { writer.string(collapseID) }
+        }
+        writer.string(fields.payload)
+    }
+}
+
+/// Numbers into memory that has room for the head of any accept record: one append to the batch instead of a dozen.
+private struct HeadWriter {
+    private let room: UnsafeMutableRawBufferPointer
+    private(set) var offset = 0
+
+    /// `room` has `mostHeadBytes`.
+    init(_ room: UnsafeMutableRawBufferPointer) { self.room = room }
+
+    mutating func write(_ fields: AcceptedFields) {
+        byte(RecordCodec.Kind.messageAccepted.rawValue)
+        byte(fields.flags)
+        identifier(fields.cid.value)
+        varint(fields.seq.rawValue)
+        identifier(fields.messageID.value)
+        identifier(fields.taskID.value)
+        varint(UInt64(fields.taskID.monthDay))
+        byte(fields.taskID.kind.rawValue)
+        varint(fields.acceptedAt.zigzag)
+        varint(fields.expiresAt.zigzag)
+        if let request = fields.request {
+            identifier(request.key)
+            identifier(request.content)
+        }
+    }
+
+    private mutating func byte(_ value: UInt8) {
+        room[offset] = value
+        offset += 1
+    }
+
+    private mutating func identifier(_ value: Identifier128) {
+        room.storeBytes(of: value.high.bigEndian, toByteOffset: offset, as: UInt64.self)
+        room.storeBytes(of: value.low.bigEndian, toByteOffset: offset + 8, as: UInt64.self)
+        offset += 16
+    }
+
+    private mutating func varint(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            byte(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        byte(UInt8(rest))
+    }
+}
+
+/// An accept record with its long parts where they lie: in the bytes that it was read from, or that a push came in. It lives
+/// no longer than they do.
+package struct AcceptedFields {
+    /// The sender's own alert; `OwnAlert` with its parts elsewhere.
+    package struct Alert {
+        package var body: UnsafeRawBufferPointer
+        package var collapseID: UnsafeRawBufferPointer?
+        package var isBackground: Bool
+
+        package init(body: UnsafeRawBufferPointer, collapseID: UnsafeRawBufferPointer?, isBackground: Bool) {
+            self.body = body
+            self.collapseID = collapseID
+            self.isBackground = isBackground
+        }
+    }
+
+    package var cid: CID
+    package var seq: Seq
+    package var messageID: MessageID
+    package var taskID: TaskID
+    package var acceptedAt: Instant
+    package var expiresAt: Instant
+    package var stub: StubNeed
+    package var wasOnline: Bool
+    package var request: RequestKey?
+    package var alert: Alert?
+    package var payload: UnsafeRawBufferPointer
+    var hasAlert: Bool { alert != nil }
+
+    package init(
+        cid: CID, seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant,
+        stub: StubNeed, wasOnline: Bool, request: RequestKey?, alert: Alert?, payload: UnsafeRawBufferPointer
+    ) {
+        self.cid = cid
+        self.seq = seq
+        self.messageID = messageID
+        self.taskID = taskID
+        self.acceptedAt = acceptedAt
+        self.expiresAt = expiresAt
+        self.stub = stub
+        self.wasOnline = wasOnline
+        self.request = request
+        self.alert = alert
+        self.payload = payload
+    }
+
+    /// All of `message` but its alert.
+    fileprivate init(_ message: AcceptedMessage, payload: UnsafeRawBufferPointer) {
+        self.init(
+            cid: message.cid, seq: message.seq, messageID: message.messageID, taskID: message.taskID,
+            acceptedAt: message.acceptedAt, expiresAt: message.expiresAt, stub: message.stub,
+            wasOnline: message.wasOnline, request: message.request, alert: nil, payload: payload)
+    }
+
+    fileprivate var flags: UInt8 {
+        typealias Flag = RecordCodec.Flag
+        var flags = stub.rawValue
+        if wasOnline { flags |= Flag.wasOnline }
+        if request != nil { flags |= Flag.request }
+        if let alert {
             flags |= Flag.alert
             if alert.collapseID != nil { flags |= Flag.collapse }
             if alert.isBackground { flags |= Flag.background }
         }
-        writer.byte(Kind.messageAccepted.rawValue)
-        writer.byte(flags)
-        writer.identifier(message.cid.value)
-        writer.varint(message.seq.rawValue)
-        writer.identifier(message.messageID.value)
-        writer.task(message.taskID)
-        writer.instant(message.acceptedAt)
-        writer.instant(message.expiresAt)
-        if let request = message.request {
-            writer.identifier(request.key)
-            writer.identifier(request.content)
-        }
-        if let alert = message.alert {
-            writer.string(alert.body)
-            if let collapse = alert.collapseID { writer.string(collapse.utf8) }
-        }
-        writer.string(message.payload)
+        return flags
     }
-}
-
-/// An accept record with its long parts still in the bytes that it was read from: what a recovery of millions needs.
-struct AcceptedFields {
-    var cid: CID
-    var seq: Seq
-    var messageID: MessageID
-    var taskID: TaskID
-    var acceptedAt: Instant
-    var expiresAt: Instant
-    var stub: StubNeed
-    var wasOnline: Bool
-    var request: RequestKey?
-    var hasAlert: Bool { alertBody != nil }
-    private var alertBody: UnsafeRawBufferPointer?
-    private var collapseID: String?
-    private var isBackground: Bool
-    var payload: UnsafeRawBufferPointer
 
     /// The record's body; nil when it is none or another record.
     init?(body: UnsafeRawBufferPointer) {
@@ -81,10 +191,11 @@ struct AcceptedFields {
         }
         if flags & Flag.alert != 0 {
             guard let body = reader.string(limit: reader.remaining) else { return nil }
-            alertBody = body
+            alert = Alert(body: body, collapseID: nil, isBackground: flags & Flag.background != 0)
             if flags & Flag.collapse != 0 {
-                guard let text = reader.octets().flatMap({ String(validating: $0, as: UTF8.self) }) else { return nil }
-                collapseID = text
+                guard let text = reader.string(limit: reader.remaining), String(validating: text, as: UTF8.self) != nil
+                else { return nil }
+                alert?.collapseID = text
             }
         } else if flags & Flag.ofAlert != 0 {
             return nil
@@ -99,12 +210,13 @@ struct AcceptedFields {
         self.stub = stub
         self.payload = payload
         wasOnline = flags & Flag.wasOnline != 0
-        isBackground = flags & Flag.background != 0
     }
 
     var message: AcceptedMessage {
-        let alert = alertBody.map {
-            OwnAlert(body: [UInt8]($0), collapseID: collapseID, isBackground: isBackground)
+        let alert = alert.map { alert in
+            OwnAlert(
+                body: [UInt8](alert.body), collapseID: alert.collapseID.map { String(decoding: $0, as: UTF8.self) },
+                isBackground: alert.isBackground)
         }
         return AcceptedMessage(
             cid: cid, seq: seq, messageID: messageID, taskID: taskID, acceptedAt: acceptedAt, expiresAt: expiresAt,

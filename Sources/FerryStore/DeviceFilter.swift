@@ -20,15 +20,18 @@ struct DeviceFilter {
     }
 
     mutating func insert(_ device: CID) {
-        guard device != lastDevice else { return }
+        if let lastDevice, lastDevice == device { return }
         lastDevice = device
         let hash = Self.hash(device)
         let block = Self.block(hash, of: bytes.count / Self.blockBytes) * Self.blockBytes
-        var bits = hash.low
-        for _ in 0..<Self.probes {
-            let bit = Int(bits % Self.bitsPerBlock)
-            bytes[block + bit / 8] |= 1 << UInt8(bit % 8)
-            bits = bits / Self.bitsPerBlock
+        bytes.withUnsafeMutableBytes { bytes in
+            let own = UnsafeMutableRawBufferPointer(rebasing: bytes[block..<block + Self.blockBytes])
+            var bits = hash.low
+            for _ in 0..<Self.probes {
+                let bit = Int(bits % Self.bitsPerBlock)
+                own[bit / 8] |= 1 << UInt8(bit % 8)
+                bits = bits / Self.bitsPerBlock
+            }
         }
     }
 

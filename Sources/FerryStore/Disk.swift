@@ -7,6 +7,8 @@ package protocol Disk: AnyObject, Sendable {
     func list() throws(SystemError) -> [String]
     /// An empty file of `bytes` reserved bytes that read as zero, in the place of what bore the name before.
     func create(_ name: String, bytes: Int) throws(SystemError) -> any DiskFile
+    /// A file of `bytes` will be created soon: a disk may begin to make it, so that `create` has less to do. Returns at once.
+    func prepare(_ bytes: Int)
     func open(_ name: String) throws(SystemError) -> any DiskFile
     func remove(_ name: String) throws(SystemError)
     func rename(_ name: String, to target: String) throws(SystemError)
@@ -17,6 +19,7 @@ package protocol Disk: AnyObject, Sendable {
 }
 
 extension Disk {
+    package func prepare(_ bytes: Int) {}
     package func freeBytes() throws(SystemError) -> Int? { nil }
 }
 

@@ -2,10 +2,8 @@ internal import FerryCore
 
 /// The fields that records and table rows share.
 extension ByteWriter {
-    /// Zigzag: small numbers of either sign are short, and every `Int64` has a form.
     mutating func instant(_ instant: Instant) {
-        let value = instant.milliseconds
-        varint(UInt64(bitPattern: value << 1 ^ value >> 63))
+        varint(instant.zigzag)
     }
 
     /// 0 for none, else the environment and the bytes.
@@ -20,6 +18,11 @@ extension ByteWriter {
         varint(UInt64(task.monthDay))
         byte(task.kind.rawValue)
     }
+}
+
+extension Instant {
+    /// Zigzag: small numbers of either sign are small, and every `Int64` has its own.
+    var zigzag: UInt64 { UInt64(bitPattern: milliseconds << 1 ^ milliseconds >> 63) }
 }
 
 extension ByteReader {

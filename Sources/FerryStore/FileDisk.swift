@@ -4,11 +4,15 @@ package import FerryIO
 package final class FileDisk: Disk {
     package let folder: String
     private let lock: OpenFile
+    private let spare: SpareFile
+    /// Larger files are made by the time that their zeros would take.
+    private static let writtenAtOnce = 16 << 20
     private static let lockName = "LOCK"
 
     /// Makes the folder when it is not there, and takes its lock.
     package init(folder: String) throws(StoreFailure) {
         self.folder = folder
+        spare = SpareFile(folder: folder)
         do throws(SystemError) {
             if try Directory.make(folder) { try Directory.sync(Self.parent(of: folder)) }
             lock = try OpenFile.create("\(folder)/\(Self.lockName)")
@@ -16,6 +20,8 @@ package final class FileDisk: Disk {
             throw Self.unusable(folder, error)
         }
         try Self.take(lock, of: folder)
+        // Left by a process that was killed; nobody knows what of it is zero.
+        try? Directory.removeFile("\(folder)/\(SpareFile.name)")
     }
 
     private static func take(_ lock: OpenFile, of folder: String) throws(StoreFailure) {
@@ -59,6 +65,7 @@ package final class FileDisk: Disk {
     package func list() throws(SystemError) -> [String] { try Directory.list(folder) }
 
     package func create(_ name: String, bytes: Int) throws(SystemError) -> any DiskFile {
+        if let spare = try spare.take(bytes, as: name) { return spare }
         let file = try OpenFile.create("\(folder)/\(name)")
         do throws(SystemError) {
             try file.resize(to: 0)
@@ -68,6 +75,7 @@ package final class FileDisk: Disk {
                 throw SystemError("reserve \(2 * bytes) bytes in \(folder)", ErrorNumber.noSpace)
             }
             try file.reserve(bytes)
+            if bytes <= Self.writtenAtOnce { try SpareFile.write(zeros: bytes, to: file) }
         } catch {
             // A file that got only a part of its room must not keep that from others.
             try? file.resize(to: 0)
@@ -75,6 +83,8 @@ package final class FileDisk: Disk {
         }
         return file
     }
+
+    package func prepare(_ bytes: Int) { spare.prepare(bytes) }
 
     package func open(_ name: String) throws(SystemError) -> any DiskFile { try OpenFile.open("\(folder)/\(name)") }
     package func remove(_ name: String) throws(SystemError) { try Directory.removeFile("\(folder)/\(name)") }

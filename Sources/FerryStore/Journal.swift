@@ -36,6 +36,9 @@ struct Journal: Sendable {
     private var doubt: Doubt?
     private var lastTime: Instant
     private var buffer: [UInt8] = []
+    /// No segment was opened yet.
+    private var isFirst = true
+    private static let firstSegmentBytes = 16 << 20
 
     private struct Segment {
         var file: any DiskFile
@@ -43,6 +46,8 @@ struct Journal: Sendable {
         var capacity: Int
         /// Where the next batch goes; everything before is synced.
         var offset: Int
+        /// The disk was asked to prepare the one after it.
+        var hasNext = false
     }
 
     private struct Doubt {
@@ -167,6 +172,10 @@ struct Journal: Sendable {
         }
         if buffer.capacity > 8 << 20 { buffer = [] }
         segment.offset += need
+        if !segment.hasNext, segment.offset > segment.capacity / 2 {
+            segment.hasNext = true
+            disk.prepare(segmentBytes)
+        }
         current = segment
         nextBatch &+= 1
         return locations
@@ -181,7 +190,9 @@ struct Journal: Sendable {
     }
 
     private mutating func openSegment(need: Int) throws(StoreFailure) {
-        let capacity = max(segmentBytes, SegmentHeader.bytes + need)
+        // The first one is made while others wait, so it is small where the others are large.
+        let usual = isFirst ? min(segmentBytes, Self.firstSegmentBytes) : segmentBytes
+        let capacity = max(usual, SegmentHeader.bytes + need)
         let header = SegmentHeader(
             segment: nextSegment, epoch: epoch, firstBatch: nextBatch,
             previousLength: UInt32(truncatingIfNeeded: previousLength))
@@ -193,6 +204,7 @@ struct Journal: Sendable {
             try disk.rename(SegmentHeader.draftName, to: SegmentHeader.fileName(nextSegment))
             try disk.syncDirectory()
             files[nextSegment] = file
+            isFirst = false
             current = Segment(file: file, number: nextSegment, capacity: capacity, offset: SegmentHeader.bytes)
         } catch {
             // The number is used again: a file that may be there now holds no batch.

@@ -26,16 +26,25 @@ struct ReaderWorker {
     func step() -> Bool {
         var items: [ReaderItem] = []
         inbox.drain(into: &items)
+        var answers = [[StoreEvent]](repeating: [], count: sinks.count)
+        defer { for shard in answers.indices where !answers[shard].isEmpty { sinks[shard](answers[shard]) } }
         for item in items {
             switch item {
             case .request(let request, let shard):
-                if let event = answer(request) { sinks[shard]([event]) }
+                guard let event = answer(request) else { continue }
+                answers[shard].append(event)
+                // What was read is on its way while the rest is.
+                guard answers[shard].count >= Self.answersAtOnce else { continue }
+                sinks[shard](answers[shard])
+                answers[shard] = []
             case .stop:
                 return false
             }
         }
         return true
     }
+
+    private static let answersAtOnce = 16
 
     private func answer(_ request: StoreRequest) -> StoreEvent? {
         switch request {

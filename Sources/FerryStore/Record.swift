@@ -17,6 +17,12 @@ package enum Record: Equatable, Sendable {
     case stubSettled(cid: CID, upTo: Seq, outcome: StubOutcome)
     /// An API token must be refused from now until `expiresAt`. `digest` is the SHA-256 of its text.
     case apiTokenRevoked(digest: [UInt8], expiresAt: Instant)
+    /// A message for all devices of an app that are registered when it gets its places.
+    case broadcastAccepted(AcceptedBroadcast)
+    case broadcastPlaced(BroadcastPlacement)
+    /// A shard counts the broadcast as over from now on. It says nothing that the time of its batch does not say: from there no
+    /// later life begins before the broadcast's end.
+    case broadcastExpired(task: Identifier128)
 }
 
 /// A device's first registration; repeated registrations write nothing.
@@ -25,17 +31,20 @@ package struct DeviceRegistration: Equatable, Sendable {
     package var cid: CID
     package var generation: UInt32
     package var at: Instant
+    /// The highest `seq` of its partition at that time: broadcasts up to there are not for this device.
+    package var acknowledged: Seq
 
-    package init(app: AppID, cid: CID, generation: UInt32, at: Instant) {
+    package init(app: AppID, cid: CID, generation: UInt32, at: Instant, acknowledged: Seq = .zero) {
         self.app = app
         self.cid = cid
         self.generation = generation
         self.at = at
+        self.acknowledged = acknowledged
     }
 }
 
 /// What a message needs by way of a stub, as known when it was accepted.
-package enum StubNeed: UInt8, Sendable, CaseIterable {
+package enum StubNeed: UInt8, Sendable, CaseIterable, BitwiseCopyable {
     /// The device was online.
     case none = 0
     /// The device was offline and has a token: a stub is due.
@@ -70,7 +79,7 @@ package struct OwnAlert: Equatable, Sendable {
 }
 
 /// The request id that a message came with, so that a repeat finds the first answer.
-package struct RequestKey: Hashable, Sendable {
+package struct RequestKey: Hashable, Sendable, BitwiseCopyable {
     /// Digest of (app, request id, cid).
     package var key: Identifier128
     /// Digest of the content, to tell a repeat from a mistake.
@@ -144,7 +153,7 @@ package struct DeviceRecord: Equatable, Sendable {
         registeredAt = registration.at
         seenAt = registration.at
         token = nil
-        acknowledged = .zero
+        acknowledged = registration.acknowledged
         gap = nil
         stubDueUpTo = .zero
         stubSettledUpTo = .zero

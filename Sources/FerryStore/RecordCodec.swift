@@ -26,6 +26,21 @@ package enum RecordCodec {
         return writer.bytes.count - start
     }
 
+    /// Appends `.acknowledged`, of which there is one for almost each message, in one piece.
+    package static func appendAcknowledged(_ cid: CID, upTo: Seq, to writer: inout ByteWriter) {
+        withUnsafeTemporaryAllocation(byteCount: headerBytes + 1 + 16 + 10, alignment: 8) { room in
+            var record = RawWriter(room)
+            record.uint64(0)
+            record.byte(Kind.acknowledged.rawValue)
+            record.identifier(cid.value)
+            record.varint(upTo.rawValue)
+            let body = UnsafeRawBufferPointer(rebasing: room[headerBytes..<record.offset])
+            room.storeBytes(of: UInt32(body.count).bigEndian, as: UInt32.self)
+            room.storeBytes(of: checksum(body).bigEndian, toByteOffset: 4, as: UInt32.self)
+            writer.raw(record.written)
+        }
+    }
+
     /// The record at the start of `bytes`, header included; nil when it is not whole or does not match its checksum.
     package static func decode(record bytes: UnsafeRawBufferPointer) -> Record? {
         body(of: bytes).flatMap { decode($0) }
@@ -74,7 +89,7 @@ package enum RecordCodec {
     }
 
     /// Fills the header of the record that starts at `start` and ends the bytes.
-    private static func seal(_ writer: inout ByteWriter, from start: Int) {
+    static func seal(_ writer: inout ByteWriter, from start: Int) {
         let body = start + headerBytes
         let count = UInt32(truncatingIfNeeded: writer.bytes.count - body)
         writer.bytes.withUnsafeMutableBytes { bytes in
@@ -95,5 +110,10 @@ package enum RecordCodec {
         case stubDue = 7
         case stubSettled = 8
         case apiTokenRevoked = 9
+        /// A registration that has a place in the stream to begin at; one that has none is of the first kind.
+        case deviceRegisteredBehind = 10
+        case broadcastAccepted = 11
+        case broadcastPlaced = 12
+        case broadcastExpired = 13
     }
 }

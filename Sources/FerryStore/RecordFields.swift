@@ -8,11 +8,13 @@ extension RecordCodec {
     static func append(body record: Record, to writer: inout ByteWriter) {
         switch record {
         case .deviceRegistered(let registration):
-            writer.byte(Kind.deviceRegistered.rawValue)
+            let isBehind = registration.acknowledged > .zero
+            writer.byte((isBehind ? Kind.deviceRegisteredBehind : .deviceRegistered).rawValue)
             writer.identifier(registration.cid.value)
             writer.string(registration.app.text.utf8)
             writer.varint(UInt64(registration.generation))
             writer.instant(registration.at)
+            if isBehind { writer.varint(registration.acknowledged.rawValue) }
         case .pushTokenChanged(let cid, let token, let at):
             writer.byte(Kind.pushTokenChanged.rawValue)
             writer.identifier(cid.value)
@@ -46,16 +48,30 @@ extension RecordCodec {
             writer.byte(Kind.apiTokenRevoked.rawValue)
             writer.string(digest)
             writer.instant(expiresAt)
+        case .broadcastAccepted(let broadcast):
+            writer.byte(Kind.broadcastAccepted.rawValue)
+            writer.broadcast(broadcast)
+        case .broadcastPlaced(let placement):
+            writer.byte(Kind.broadcastPlaced.rawValue)
+            writer.placement(placement)
+        case .broadcastExpired(let task):
+            writer.byte(Kind.broadcastExpired.rawValue)
+            writer.identifier(task)
         }
     }
 
     static func fields(of kind: Kind, from reader: inout ByteReader) -> Record? {
         switch kind {
-        case .deviceRegistered:
+        case .deviceRegistered, .deviceRegisteredBehind:
             guard let cid = reader.cid(), let app = reader.app(), let generation = reader.generation(),
                 let at = reader.instant()
             else { return nil }
-            return .deviceRegistered(DeviceRegistration(app: app, cid: cid, generation: generation, at: at))
+            var registration = DeviceRegistration(app: app, cid: cid, generation: generation, at: at)
+            if kind == .deviceRegisteredBehind {
+                guard let acknowledged = reader.seq(), acknowledged > .zero else { return nil }
+                registration.acknowledged = acknowledged
+            }
+            return .deviceRegistered(registration)
         case .pushTokenChanged:
             guard let cid = reader.cid(), let at = reader.instant(), let token = reader.token() else { return nil }
             return .pushTokenChanged(cid: cid, token: token.value, at: at)
@@ -83,6 +99,9 @@ extension RecordCodec {
         case .apiTokenRevoked:
             guard let digest = reader.octets(), let expiresAt = reader.instant() else { return nil }
             return .apiTokenRevoked(digest: digest, expiresAt: expiresAt)
+        case .broadcastAccepted: return reader.broadcast().map { .broadcastAccepted($0) }
+        case .broadcastPlaced: return reader.placement().map { .broadcastPlaced($0) }
+        case .broadcastExpired: return reader.identifier().map { .broadcastExpired(task: $0) }
         }
     }
 }

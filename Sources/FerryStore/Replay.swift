@@ -22,6 +22,7 @@ struct Replay {
     private var highest: [Seq]
     private var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)] = []
     private var revoked: [[UInt8]: (expiresAt: Instant, segment: UInt32)] = [:]
+    private var broadcasts = BroadcastReplay()
     /// Table rows of messages that have ended.
     private(set) var deadRows: [MessageKey] = []
 
@@ -61,6 +62,14 @@ struct Replay {
                 throw StoreFailure(.corrupted, "A row of revoked tokens cannot be read")
             }
             revoked[[UInt8](key)] = (expiresAt, 0)
+            return true
+        }
+        try tables.scan(.broadcasts) { key, value throws(StoreFailure) in
+            switch BroadcastRow.read(key: key, value: value) {
+            case .content(let broadcast): broadcasts.take(broadcast, segment: 0)
+            case .places(let placement): place(placement, segment: 0)
+            case nil: throw StoreFailure(.corrupted, "A row of broadcasts cannot be read")
+            }
             return true
         }
     }
@@ -143,6 +152,7 @@ struct Replay {
         case .deviceRegistered(let registration):
             let place = try device(registration.cid)
             guard devices[place].record == nil else { return }
+            raise(registration.cid, registration.acknowledged)
             devices[place].record = DeviceRecord(registration: registration)
             devices[place].firstChangedSegment = position.segment
         case .pushTokenChanged(let cid, let token, _):
@@ -168,6 +178,21 @@ struct Replay {
             try change(cid, position) { $0.stubSettledUpTo = max($0.stubSettledUpTo, upTo) }
         case .apiTokenRevoked(let digest, let expiresAt):
             revoked[digest] = (expiresAt, position.segment)
+        case .broadcastAccepted(let broadcast):
+            let answer = RequestAnswer(
+                content: broadcast.request.content, taskID: broadcast.taskID, wasOnline: false,
+                acceptedAt: broadcast.acceptedAt)
+            requests.append((broadcast.request.key, answer, position.segment))
+            broadcasts.take(broadcast, segment: position.segment)
+        case .broadcastPlaced(let placement): place(placement, segment: position.segment)
+        case .broadcastExpired: return
+        }
+    }
+
+    private mutating func place(_ placement: BroadcastPlacement, segment: UInt32) {
+        broadcasts.take(placement, segment: segment)
+        for (partition, seq) in placement.places {
+            highest[partition.index] = max(highest[partition.index], seq)
         }
     }
 
@@ -219,17 +244,20 @@ struct Replay {
 
     /// What the gateway starts from. `lastTime` is the journal's.
     mutating func finish(epoch: Epoch, lastTime: Instant) throws(StoreFailure) -> Recovery {
-        let quietHolders = try readQuietDevices()
         let time = max(lastTime, meta.lastTime)
+        broadcasts.settle(at: time)
+        let quietHolders = try readQuietDevices()
         var recovery = Recovery(epoch: epoch, lastTime: time, highest: highest, firstSegment: meta.firstSegment)
         index = [:]
         recovery.devices.reserveCapacity(devices.count)
         for place in devices.indices {
             if let acknowledged = devices[place].record?.acknowledged { end(place, upTo: acknowledged) }
+            if let record = devices[place].record { broadcasts.count(record) }
             guard let device = recovered(devices[place]) else { continue }
             recovery.devices.append(device)
             devices[place].log = ReplayLog()
         }
+        (recovery.broadcasts, recovery.registered) = broadcasts.finish()
         recovery.tokenHolders = quietHolders + devices.compactMap { $0.record.flatMap(TokenHolder.init) }
         let oldest = time + (.zero - requestWindow)
         recovery.requests = requests.filter { $0.answer.acceptedAt >= oldest }
@@ -249,6 +277,7 @@ struct Replay {
             guard index[row.record.cid] == nil else { return true }
             guard row.record.gap != nil else {
                 if let holder = TokenHolder(row.record) { holders.append(holder) }
+                broadcasts.count(row.record)
                 return true
             }
             var device = Device(cid: row.record.cid)

@@ -52,6 +52,16 @@ struct Retirement {
                 let row = RequestRow(key: key, answer: answer)
                 write.put(.requests, key: row.keyBytes, value: row.value)
             }
+            for kept in part.remains.broadcasts {
+                write.put(
+                    .broadcasts, key: BroadcastRow.key(kept.broadcast),
+                    value: BroadcastRow.value(kept.broadcast, forgetAt: kept.forgetAt))
+            }
+            for kept in part.remains.placements {
+                write.put(
+                    .broadcasts, key: BroadcastRow.key(kept.placement, segment: segment, shard: part.shard),
+                    value: BroadcastRow.value(kept.placement, forgetAt: kept.forgetAt))
+            }
             for (digest, expiresAt) in part.remains.revokedTokens {
                 write.put(.revoked, key: digest, value: RevokedRow.value(expiresAt))
             }

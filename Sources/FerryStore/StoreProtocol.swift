@@ -29,6 +29,9 @@ package struct SegmentRemains: Equatable, Sendable {
     package var kept: [MessageReference] = []
     /// Request ids answered in the segment that are still within their window.
     package var requests: [(key: Identifier128, answer: RequestAnswer)] = []
+    /// Broadcasts and places that were accepted in the segment and are not to be forgotten yet.
+    package var broadcasts: [RetainedBroadcast] = []
+    package var placements: [RetainedPlacement] = []
     /// Revoked API tokens that have not expired.
     package var revokedTokens: [(digest: [UInt8], expiresAt: Instant)] = []
 
@@ -36,6 +39,7 @@ package struct SegmentRemains: Equatable, Sendable {
 
     package static func == (left: Self, right: Self) -> Bool {
         left.devices == right.devices && left.carryingDevices == right.carryingDevices && left.kept == right.kept
+            && left.broadcasts == right.broadcasts && left.placements == right.placements
             && left.requests.elementsEqual(right.requests) { $0.key == $1.key && $0.answer == $1.answer }
             && left.revokedTokens.elementsEqual(right.revokedTokens) {
                 $0.digest == $1.digest && $0.expiresAt == $1.expiresAt
@@ -128,6 +132,10 @@ package struct Recovery: Sendable {
     /// Every device with a push token. A token may be there twice when the gateway went down between a device's claim to it
     /// and the other's loss of it.
     package var tokenHolders: [TokenHolder]
+    /// In order of acceptance; those that are over among them, until they are forgotten.
+    package var broadcasts: [RecoveredBroadcast]
+    /// How many devices each app has in each partition.
+    package var registered: [AppID: [UInt32]]
     /// What is older is in the tables.
     package var firstSegment: UInt32
 
@@ -140,6 +148,50 @@ package struct Recovery: Sendable {
         requests = []
         revokedTokens = []
         tokenHolders = []
+        broadcasts = []
+        registered = [:]
+    }
+}
+
+/// A broadcast that outlives the segment of its record.
+package struct RetainedBroadcast: Equatable, Sendable {
+    package var broadcast: AcceptedBroadcast
+    package var forgetAt: Instant
+
+    package init(_ broadcast: AcceptedBroadcast, forgetAt: Instant) {
+        self.broadcast = broadcast
+        self.forgetAt = forgetAt
+    }
+}
+
+/// Places of a broadcast that outlive the segment of their record.
+package struct RetainedPlacement: Equatable, Sendable {
+    package var placement: BroadcastPlacement
+    package var forgetAt: Instant
+
+    package init(_ placement: BroadcastPlacement, forgetAt: Instant) {
+        self.placement = placement
+        self.forgetAt = forgetAt
+    }
+}
+
+/// A broadcast that was found at opening. Arrays are indexed by partition.
+package struct RecoveredBroadcast: Equatable, Sendable {
+    package var broadcast: AcceptedBroadcast
+    /// Its time was over at the last time that is on disk, or it was live only.
+    package let isOver: Bool
+    /// Of its record; 0 when the tables have it.
+    package var contentSegment: UInt32 = 0
+    /// Zero where it has no place yet.
+    package var places = [Seq](repeating: .zero, count: Limits.partitions)
+    /// Of the records of its places; 0 when the tables have them.
+    package var placeSegments = [UInt32](repeating: 0, count: Limits.partitions)
+    /// How many registered devices have not acknowledged it; 0 for one that is over.
+    package var waiting = [UInt32](repeating: 0, count: Limits.partitions)
+
+    package init(_ broadcast: AcceptedBroadcast, isOver: Bool) {
+        self.broadcast = broadcast
+        self.isOver = isOver
     }
 }
 

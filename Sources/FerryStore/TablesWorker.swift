@@ -163,6 +163,12 @@ struct TablesWorker {
             if let expiresAt = RevokedRow.expiry(value), expiresAt <= now { write.delete(.revoked, key: [UInt8](key)) }
             return true
         }
+        try tables.scan(.broadcasts) { key, value throws(StoreFailure) in
+            if let forgetAt = BroadcastRow.forgetAt(value), forgetAt <= now {
+                write.delete(.broadcasts, key: [UInt8](key))
+            }
+            return true
+        }
         // A row of the same time may still come.
         let bound = RequestRow.key(since: oldest)
         return reached.lexicographicallyPrecedes(bound) ? reached : bound

@@ -26,6 +26,16 @@ struct TimelineWriter {
         let number: UInt32
         let file: any DiskFile
         var filter: DeviceFilter
+
+        /// The devices in a block that was written.
+        mutating func note(_ block: [UInt8]) {
+            block.withUnsafeBytes { bytes in
+                var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[TimelineBlock.headerBytes...]))
+                while let length = reader.uint32(), let chunk = reader.raw(Int(length)) {
+                    FactReader.eachDevice(in: chunk) { filter.insert($0) }
+                }
+            }
+        }
     }
 
     /// Blocks are written when they have so many bytes.
@@ -198,13 +208,7 @@ struct TimelineWriter {
             state.files[last].bytes += count
             state.files[last].lastTime = time
         }
-        block.withUnsafeBytes { bytes in
-            var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[TimelineBlock.headerBytes...]))
-            while let length = reader.uint32(), let chunk = reader.raw(Int(length)) {
-                guard var facts = FactReader(chunk) else { continue }
-                while let entry = facts.next() { current?.filter.insert(entry.device) }
-            }
-        }
+        current?.note(block)
     }
 
     private var newest: TimelineFile? {

@@ -32,6 +32,8 @@ package final class WitnessedDisk: Disk {
         return WitnessedFile(try base.create(name, bytes: bytes), label(name), written: 0, notes)
     }
 
+    package func prepare(_ bytes: Int) { base.prepare(bytes) }
+
     package func open(_ name: String) throws(SystemError) -> any DiskFile {
         let file = try base.open(name)
         return WitnessedFile(file, label(name), written: try file.size(), notes)

@@ -6,10 +6,17 @@ package struct AttachWishes: Hashable, Sendable, BitwiseCopyable {
     package var keepAlive: UInt64
     /// Messages; 0 leaves it to the gateway.
     package var window: UInt64
-    /// Bits; none are defined in version 1, unknown ones are ignored.
-    package var capabilities: UInt64
+    /// What the device can do; unknown bits are ignored.
+    package var capabilities: Capabilities
 
-    package init(keepAlive: UInt64 = 0, window: UInt64 = 0, capabilities: UInt64 = 0) {
+    package struct Capabilities: OptionSet, Hashable, Sendable, BitwiseCopyable {
+        package let rawValue: UInt64
+        package init(rawValue: UInt64) { self.rawValue = rawValue }
+        /// Takes pushes whose payload is compressed.
+        package static let compressedPayloads = Capabilities(rawValue: 1)
+    }
+
+    package init(keepAlive: UInt64 = 0, window: UInt64 = 0, capabilities: Capabilities = []) {
         self.keepAlive = keepAlive
         self.window = window
         self.capabilities = capabilities
@@ -18,13 +25,13 @@ package struct AttachWishes: Hashable, Sendable, BitwiseCopyable {
     init(reading reader: inout BodyReader) throws(WireError) {
         keepAlive = try reader.varint()
         window = try reader.varint()
-        capabilities = try reader.varint()
+        capabilities = Capabilities(rawValue: try reader.varint())
     }
 
     func write(to writer: inout ByteWriter) {
         writer.varint(keepAlive)
         writer.varint(window)
-        writer.varint(capabilities)
+        writer.varint(capabilities.rawValue)
     }
 }
 

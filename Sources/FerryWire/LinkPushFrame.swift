@@ -40,19 +40,15 @@ package struct LinkPushFrame: FrameBody {
         self.payload = payload
     }
 
-    /// Allocates nothing but the payload, where there is no alert.
     package init(body: UnsafeRawBufferPointer) throws(WireError) {
-        var reader = BodyReader(body)
-        id = try reader.identifier()
-        cid = CID(try reader.identifier())
-        flags = Flags(rawValue: try reader.byte())
-        ttl = try reader.varint()
-        let alert = try reader.string(limit: Limits.apnsPayloadBytes)
-        self.alert = alert.isEmpty ? [] : Array(alert)
-        let collapseID = try reader.string(limit: Limits.collapseIDBytes)
-        self.collapseID = collapseID.isEmpty ? "" : String(decoding: collapseID, as: UTF8.self)
-        payload = Array(try reader.string(limit: Limits.payloadBytes))
-        try reader.end()
+        let fields = try LinkPushFields(body: body)
+        id = fields.id
+        cid = fields.cid
+        flags = fields.flags
+        ttl = fields.ttl
+        alert = Array(fields.alert)
+        collapseID = String(decoding: fields.collapseID, as: UTF8.self)
+        payload = Array(fields.payload)
     }
 
     package func writeBody(to writer: inout ByteWriter) {
@@ -68,5 +64,29 @@ package struct LinkPushFrame: FrameBody {
     /// What of a body two pushes share exactly when they are the same but for their id: all behind it, extensions included.
     package static func content(of body: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: body[min(16, body.count)...])
+    }
+}
+
+/// A `LinkPushFrame` with its long parts still in the body that they were read from; it lives no longer than that.
+package struct LinkPushFields {
+    package let id: Identifier128
+    package let cid: CID
+    package let flags: LinkPushFrame.Flags
+    package let ttl: UInt64
+    package let alert: UnsafeRawBufferPointer
+    package let collapseID: UnsafeRawBufferPointer
+    package let payload: UnsafeRawBufferPointer
+
+    /// Allocates nothing.
+    package init(body: UnsafeRawBufferPointer) throws(WireError) {
+        var reader = BodyReader(body)
+        id = try reader.identifier()
+        cid = CID(try reader.identifier())
+        flags = LinkPushFrame.Flags(rawValue: try reader.byte())
+        ttl = try reader.varint()
+        alert = try reader.string(limit: Limits.apnsPayloadBytes)
+        collapseID = try reader.string(limit: Limits.collapseIDBytes)
+        payload = try reader.string(limit: Limits.payloadBytes)
+        try reader.end()
     }
 }

@@ -10,6 +10,8 @@ package struct PushFrame: FrameBody {
         package init(rawValue: UInt8) { self.rawValue = rawValue }
         /// The device was offline at some time since acceptance, or a wake-up stub was asked for (P4).
         package static let offLine = Flags(rawValue: 1)
+        /// The payload travels compressed (`CompressedPayload`). Nothing in this frame's coding looks into it.
+        package static let compressed = Flags(rawValue: 2)
     }
 
     package var seq: Seq
@@ -17,7 +19,7 @@ package struct PushFrame: FrameBody {
     package var messageID: MessageID
     /// Opaque to devices.
     package var taskID: String
-    /// At most `Limits.payloadBytes`; any bytes.
+    /// At most `Limits.payloadBytes`; any bytes. As it travels: `unpacked` makes the original of a compressed one.
     package var payload: [UInt8]
 
     package init(seq: Seq, flags: Flags = [], messageID: MessageID, taskID: String, payload: [UInt8]) {

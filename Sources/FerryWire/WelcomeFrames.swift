@@ -37,8 +37,10 @@ package struct WelcomeFrame: SignedFrameBody {
     package static var type: FrameType { .welcome }
     package var sessionID: SessionID
     package var epoch: Epoch
-    /// The epoch matched and `lastSeq` was honoured. Other bits of the flags are ignored.
+    /// The epoch matched and `lastSeq` was honoured.
     package var isResumed: Bool
+    /// Pushes on this connection may be compressed. Other bits of the flags are ignored.
+    package var compressesPayloads: Bool
     package var serverTime: UInt64
     /// Seconds, at least 1.
     package var keepAlive: UInt64
@@ -51,7 +53,7 @@ package struct WelcomeFrame: SignedFrameBody {
     package var proof: Bytes32
 
     package init(
-        sessionID: SessionID, epoch: Epoch, isResumed: Bool, serverTime: UInt64 = 0,
+        sessionID: SessionID, epoch: Epoch, isResumed: Bool, compressesPayloads: Bool = false, serverTime: UInt64 = 0,
         keepAlive: UInt64 = WireLimits.keepAliveDefaultSeconds, window: UInt64 = WireLimits.windowDefault,
         windowBytes: UInt64 = WireLimits.windowBytesDefault, keptMessages: UInt64 = 0, keptBytes: UInt64 = 0,
         proof: Bytes32 = .zero
@@ -59,6 +61,7 @@ package struct WelcomeFrame: SignedFrameBody {
         self.sessionID = sessionID
         self.epoch = epoch
         self.isResumed = isResumed
+        self.compressesPayloads = compressesPayloads
         self.serverTime = serverTime
         self.keepAlive = keepAlive
         self.window = window
@@ -73,7 +76,9 @@ package struct WelcomeFrame: SignedFrameBody {
         var reader = BodyReader(parts.signed)
         sessionID = SessionID(rawValue: try reader.uint64())
         epoch = Epoch(try reader.uint64())
-        isResumed = try reader.byte() & 1 != 0
+        let flags = try reader.byte()
+        isResumed = flags & 1 != 0
+        compressesPayloads = flags & 2 != 0
         serverTime = try reader.varint()
         keepAlive = try reader.varint()
         window = try reader.varint()
@@ -90,7 +95,7 @@ package struct WelcomeFrame: SignedFrameBody {
     package func writeSignedPart(to writer: inout ByteWriter) {
         writer.uint64(sessionID.rawValue)
         writer.uint64(epoch.rawValue)
-        writer.byte(isResumed ? 1 : 0)
+        writer.byte((isResumed ? 1 : 0) | (compressesPayloads ? 2 : 0))
         writer.varint(serverTime)
         writer.varint(keepAlive)
         writer.varint(window)

@@ -14,6 +14,8 @@ package enum WireLimits {
     package static let windowDefault: UInt64 = 64
     package static let windowMaximum: UInt64 = 1_024
     package static let windowBytesDefault: UInt64 = 262_144
+    /// Payloads that are compressed have at least this, where both sides want it.
+    package static let compressionBytes: UInt64 = 1_024
     package static let keepAliveDefaultSeconds: UInt64 = 240
     package static let keepAliveMinimumSeconds: UInt64 = 5
     package static let keepAliveMaximumSeconds: UInt64 = 3_600

@@ -2,9 +2,15 @@ internal import Glibc
 
 /// A monotonic clock in nanoseconds: fine enough for latencies, and the same line for stamps and due times.
 enum BenchClock {
-    static var nanoseconds: UInt64 {
+    static var nanoseconds: UInt64 { read(CLOCK_MONOTONIC) }
+    /// CPU time of the thread that asks.
+    static var threadNanoseconds: UInt64 { read(CLOCK_THREAD_CPUTIME_ID) }
+    /// CPU time of this process.
+    static var processNanoseconds: UInt64 { read(CLOCK_PROCESS_CPUTIME_ID) }
+
+    private static func read(_ clock: clockid_t) -> UInt64 {
         var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &now)
+        clock_gettime(clock, &now)
         return UInt64(now.tv_sec) &* 1_000_000_000 &+ UInt64(now.tv_nsec)
     }
 
@@ -22,6 +28,8 @@ struct ProcessGauge {
     /// Resident bytes, and those of them that no file backs.
     let residentBytes: UInt64
     let anonymousBytes: UInt64
+
+    static func readSelf() -> ProcessGauge? { read(process: Int(getpid())) }
 
     /// nil when there is no such process.
     static func read(process: Int) -> ProcessGauge? {

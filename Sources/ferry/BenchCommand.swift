@@ -17,12 +17,16 @@ enum BenchCommand {
                    idle     devices that get nothing: the gateway's memory for each
                    reconnect  as online, and nothing is acknowledged; says so in a line, waits until the gateway is gone,
                             and once there is one at the same address all devices come at once and collect
+                   broadcast  messages to all devices that are there, one after the other; with --rate also messages to
+                            single devices, without and with broadcasts beside them, and how long pings wait
+                   memory   needs no gateway: has one in this process, with sessions that need no sockets, --sessions of
+                            them; prints a line for 1,000, 10,000 and so on
             """,
         options: [
-            CommandOption("--mode", "MODE", help: "online (default), offline, flush, backlog, idle or reconnect"),
-            CommandOption("--server", "HOST:PORT", help: "the gateway's address for devices", isRequired: true),
             CommandOption(
-                "--http", "URL", help: "the gateway's API, such as http://127.0.0.1:7800", isRequired: true),
+                "--mode", "MODE", help: "online (default), offline, flush, backlog, idle, reconnect, broadcast, memory"),
+            CommandOption("--server", "HOST:PORT", help: "the gateway's address for devices"),
+            CommandOption("--http", "URL", help: "the gateway's API, such as http://127.0.0.1:7800"),
             CommandOption("--ingress", "WAY", help: "how messages come in: http (default), batch or link"),
             CommandOption("--batch", "N", help: "with --ingress batch: messages in one call, 1…200; default 200"),
             CommandOption(
@@ -34,14 +38,24 @@ enum BenchCommand {
             CommandOption("--app-key", "KEY", help: "the app's key", environment: "FERRY_APP_KEY"),
             CommandOption(
                 "--master-secret", "SECRET", help: "the app's for backends", environment: "FERRY_MASTER_SECRET"),
+            CommandOption("--sessions", "N", help: "memory: how many; default 1000000"),
+            CommandOption("--broadcasts", "N", help: "memory: to all sessions at the end; default 3"),
+            CommandOption(
+                "--folder", "DIR", help: "memory: where the gateway's data lies meanwhile; default: a temporary folder"),
             CommandOption("--devices", "N", help: "how many devices; default 1000"),
             CommandOption(
-                "--messages", "M", help: "in all; with offline and flush to each device, default 10; reconnect 2"),
+                "--messages", "M",
+                help: "in all; with offline and flush to each device, default 10; reconnect 2, broadcast 5"),
             CommandOption(
                 "--crowded", "N", help: "backlog: devices with a backlog of --messages (default 10000); default 20"),
-            CommandOption("--seconds", "S", help: "online: how long to push, default 5; idle: how long to hold"),
+            CommandOption(
+                "--seconds", "S",
+                help: "online, broadcast with --rate: how long to push, default 5; idle: how long to hold"),
             CommandOption("--warm-up", "S", help: "online: pushes before, not counted; default 1"),
             CommandOption("--payload-bytes", "B", help: "16…65536; default 256"),
+            CommandOption(
+                "--payload", "KIND", help: "of: filler (default, one byte), json or random; the latter with links only"),
+            CommandOption("--compress", help: "devices take compressed payloads"),
             CommandOption("--connections", "C", help: "connections of backends; default 32, with links 4"),
             CommandOption(
                 "--pipeline", "P",
@@ -59,6 +73,9 @@ enum BenchCommand {
         CommandOutput.run(parser, arguments) { arguments in
             do {
                 let signals = try ProcessSignals()
+                if arguments.value("--mode") == "memory" {
+                    return try MemoryBench.measure(MemoryBenchSettings(arguments), signals)
+                }
                 return try measure(BenchSettings(arguments), signals)
             } catch let failure as BenchFailure {
                 CommandOutput.failure(failure.sentence)
@@ -80,6 +97,7 @@ enum BenchCommand {
         case .backlog: try backlog(&load, &report, token)
         case .idle: try idle(&load, &report)
         case .reconnect: try reconnect(&load, &report, token)
+        case .broadcast: try broadcast(&load, &report, token)
         }
         let isCounted = settings.mode != .idle && settings.mode != .offline && settings.mode != .backlog
         let lost = isCounted ? load.tally.outstanding : load.tally.unanswered

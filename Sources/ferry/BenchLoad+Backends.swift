@@ -131,7 +131,7 @@ extension BenchLoad {
         return nil
     }
 
-    private mutating func anyDevice() -> Int {
+    mutating func anyDevice() -> Int {
         draw ^= draw << 13
         draw ^= draw >> 7
         draw ^= draw << 17
@@ -146,7 +146,7 @@ extension BenchLoad {
         return Int((number % count) * stride % count)
     }
 
-    private mutating func flush(_ index: Int) {
+    mutating func flush(_ index: Int) {
         while backends[index].sent < backends[index].output.count {
             let sent = backends[index].sent
             let descriptor = backends[index].descriptor

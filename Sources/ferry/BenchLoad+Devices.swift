@@ -33,13 +33,6 @@ struct BenchDevice {
     var sentAt: UInt64 = 0
 }
 
-/// What a handshake needs until its welcome: the bodies under the proofs. The gateway's own proofs are not checked here, that
-/// would be the load's time and not the gateway's.
-struct BenchHandshake {
-    let hello: [UInt8]
-    var challenge: [UInt8] = []
-}
-
 extension BenchLoad {
     /// Devices come from several addresses, as one has too few ports for many connections to one place.
     private func source(_ index: Int) -> UInt32 {
@@ -108,7 +101,9 @@ extension BenchLoad {
             return
         }
         switch Socket.receive(devices[index].descriptor, into: readBuffer) {
-        case .moved(let count): readFrames(index, count)
+        case .moved(let count):
+            tally.receivedBytes += UInt64(count)
+            readFrames(index, count)
         case .wouldBlock: break
         case .ended: ended(index)
         case .failed(let code):
@@ -153,29 +148,34 @@ extension BenchLoad {
     }
 
     private mutating func deliver(_ index: Int, _ body: UnsafeRawBufferPointer, _ received: UInt64) {
-        // By hand, since decoding into a `PushFrame` would copy the payload.
-        var reader = ByteReader(body)
-        guard let seq = reader.varint(), reader.byte() != nil, reader.raw(16) != nil,
-            reader.string(limit: WireLimits.taskIDBytes) != nil,
-            let payload = reader.string(limit: Limits.payloadBytes), let due = BenchStamp.read(payload)
-        else {
+        guard let push = BenchPush.read(body), let stamp = stamp(of: push) else {
             problems.note("a push is not of this run")
             return
         }
         if takesNothing { return }
         devices[index].unacknowledged &+= 1
-        guard seq > devices[index].lastSeq else {
+        guard push.seq > devices[index].lastSeq else {
             tally.repeats += 1
             return
         }
-        devices[index].lastSeq = seq
+        devices[index].lastSeq = push.seq
+        if settings.mode == .broadcast, stamp.isBroadcast { return tookBroadcast(stamp.due, received) }
         devices[index].received += 1
         tally.delivered += 1
         // What lay there for long says nothing about how fast it came.
         guard !crowd.contains(index) else { return }
-        let latency = received > due ? received - due : 0
+        let latency = received > stamp.due ? received - stamp.due : 0
         deliveries.record(latency)
         recent.record(latency)
+    }
+
+    private mutating func stamp(of push: BenchPush) -> BenchStamp.Reading? {
+        guard push.flags.contains(.compressed) else { return BenchStamp.read(push.payload) }
+        guard let parts = try? CompressedPayload.split(push.payload),
+            let original = Inflation.inflate(parts.stream, count: parts.originalCount)
+        else { return nil }
+        tally.compressed += 1
+        return original.withUnsafeBytes { BenchStamp.read($0) }
     }
 
     private mutating func receive(_ index: Int, _ type: UInt8, _ body: UnsafeRawBufferPointer) {
@@ -201,7 +201,8 @@ extension BenchLoad {
             devices[index].unacknowledged &+= 1
         case .ping: send(index, [FrameType.pong.rawValue, 0])
         case .close(let close): problems.note("closed by the gateway: \(close.code) \(close.text)")
-        case .pong, .resumed, .tokenSaved, .unknownSkippable, .push: break
+        case .pong: answeredPing(index)
+        case .resumed, .tokenSaved, .unknownSkippable, .push: break
         }
     }
 
@@ -211,32 +212,24 @@ extension BenchLoad {
         handshakes[index] = handshake
         devices[index].phase = .asked
         if devices[index].isRegistered {
-            var login = LoginFrame(
+            let login = LoginFrame(
                 appID: settings.appID, cid: CID(devices[index].cid), generation: devices[index].generation,
-                epoch: devices[index].epoch, lastSeq: Seq(devices[index].lastSeq))
-            let text = Transcript.login(
-                hello: handshake.hello, challenge: challenge, signedPart: login.signedPart())
-            login.proof = proof(devices[index].secret.bytes, text)
-            send(index, login.encoded())
+                epoch: devices[index].epoch, lastSeq: Seq(devices[index].lastSeq), wishes: wishes)
+            send(index, handshake.prove(login, secret: devices[index].secret))
         } else {
-            let key = Bytes32(Cryptography.random(32)) ?? .zero
-            var register = RegisterFrame(
-                appID: settings.appID, installationKey: key, extensions: AttachExtensions(deviceToken: token()))
-            let text = Transcript.register(
-                hello: handshake.hello, challenge: challenge, signedPart: register.signedPart())
-            register.proof = proof(settings.appSecret, text)
-            send(index, register.encoded())
+            let register = RegisterFrame(
+                appID: settings.appID, installationKey: Bytes32(Cryptography.random(32)) ?? .zero, wishes: wishes,
+                extensions: AttachExtensions(deviceToken: token()))
+            send(index, handshake.prove(register, appSecret: settings.appSecret))
         }
     }
+
+    private var wishes: AttachWishes { AttachWishes(capabilities: settings.compresses ? .compressedPayloads : []) }
 
     /// Only where a stub would be wrong and must not be missed for want of a token.
     private func token() -> TokenChange? {
         guard settings.mode == .reconnect else { return nil }
         return PushToken(environment: .sandbox, bytes: Cryptography.random(32)).map { .set($0) }
-    }
-
-    private func proof(_ key: [UInt8], _ text: [UInt8]) -> Bytes32 {
-        Bytes32(Cryptography.hmacSHA256(key: key, text)) ?? .zero
     }
 
     private mutating func welcomed(_ index: Int, _ welcome: WelcomeFrame) {

@@ -2,25 +2,26 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryWire
 
-/// A push frame whose bytes are all fixed but its id, its device, and the stamp.
+/// Push frames, one after the other, whose bytes are all fixed but id, device, and stamp.
 struct BenchLinkTemplate {
-    private let bytes: [UInt8]
+    private let variants: [[UInt8]]
     private let idOffset: Int
     private let stampOffset: Int
 
-    init(_ settings: BenchSettings) {
+    init(_ payload: BenchPayload, payloadBytes: Int) {
         let run = Identifier128(bytes: Cryptography.random(16)) ?? Identifier128(high: 1, low: 1)
-        let filler = [UInt8](repeating: 0x78, count: settings.payloadBytes)
-        bytes = LinkPushFrame(id: run, cid: CID(run), payload: filler).encoded()
-        stampOffset = bytes.count - settings.payloadBytes
+        variants = payload.variants(payloadBytes).map {
+            LinkPushFrame(id: run, cid: CID(run), payload: $0).encoded()
+        }
+        stampOffset = variants[0].count - payloadBytes
         // Type and length stand before the body, which begins with the ids.
-        let body = 16 + 16 + 4 + ByteWriter.varintSize(UInt64(settings.payloadBytes)) + settings.payloadBytes
-        idOffset = bytes.count - body
+        let body = 16 + 16 + 4 + ByteWriter.varintSize(UInt64(payloadBytes)) + payloadBytes
+        idOffset = variants[0].count - body
     }
 
     func append(to output: inout [UInt8], number: UInt64, device: Identifier128, due: UInt64) {
         let start = output.count
-        output.append(contentsOf: bytes)
+        output.append(contentsOf: variants[Int(number % UInt64(variants.count))])
         output.withUnsafeMutableBytes { output in
             // The run's part of the id stays in its first half.
             output.storeBytes(of: number.bigEndian, toByteOffset: start + idOffset + 8, as: UInt64.self)
@@ -34,7 +35,7 @@ struct BenchLinkTemplate {
 /// Links as the bench's way in.
 extension BenchLoad {
     mutating func openLinks(_ address: SocketAddress) throws(BenchFailure) {
-        linkTemplate = BenchLinkTemplate(settings)
+        linkTemplate = BenchLinkTemplate(settings.payload, payloadBytes: settings.payloadBytes)
         for index in 0..<settings.backends {
             let isOpen: Bool
             do throws(SystemError) {
@@ -48,6 +49,16 @@ extension BenchLoad {
             guard isOpen else {
                 throw BenchFailure(sentence: "the gateway did not open a link at \(address) for \(settings.appID)")
             }
+        }
+    }
+
+    /// A link says that it is there also in phases in which it has nothing to push.
+    mutating func keepLinksAlive() {
+        guard linkTemplate != nil, now >= linksSpeakAt else { return }
+        linksSpeakAt = now + WireLimits.linkKeepAliveSeconds * 500_000_000
+        for index in backends.indices where !backends[index].isGone {
+            backends[index].output += [FrameType.ping.rawValue, 0]
+            flush(index)
         }
     }
 
@@ -98,16 +109,13 @@ private enum BenchLinkOpening {
         try poller.add(descriptor, .writable, token: 0)
         guard poller.wait(milliseconds: 10_000) > 0, Socket.error(of: descriptor) == 0 else { return false }
         try poller.modify(descriptor, .readable, token: 0)
-        let key = Array(settings.masterSecret.utf8)
         let hello = HelloFrame(nonce: Bytes32(Cryptography.random(32)) ?? .zero)
         guard send(hello.encoded(), descriptor), let challenge = receive(.challenge, descriptor, poller) else {
             return false
         }
-        var login = LinkLoginFrame(appID: settings.appID)
-        let transcript = Transcript.linkLogin(
-            hello: hello.body(), challenge: challenge, signedPart: login.signedPart())
-        login.proof = Bytes32(Cryptography.hmacSHA256(key: key, transcript)) ?? .zero
-        return send(login.encoded(), descriptor) && receive(.linkWelcome, descriptor, poller) != nil
+        let handshake = BenchHandshake(hello: hello.body(), challenge: challenge)
+        let login = handshake.prove(LinkLoginFrame(appID: settings.appID), masterSecret: settings.masterSecret)
+        return send(login, descriptor) && receive(.linkWelcome, descriptor, poller) != nil
     }
 
     private static func send(_ bytes: [UInt8], _ descriptor: Int32) -> Bool {

@@ -4,7 +4,8 @@ internal import FerryWire
 
 /// The load: all devices and backends of a run on one thread, so that what it costs is known and the same each time.
 ///
-/// `BenchLoad+Devices` holds the devices' side, `BenchLoad+Backends` the publishers', `BenchLoad+Return` the way back to a
+/// `BenchLoad+Devices` holds the devices' side, `BenchLoad+Backends` the publishers', `BenchLoad+Broadcast`
+/// messages for everybody, `BenchLoad+Return` the way back to a
 /// gateway that was away; this file the loop and the phases.
 struct BenchLoad: ~Copyable {
     /// What a device does once it has been welcomed.
@@ -44,11 +45,14 @@ struct BenchLoad: ~Copyable {
     /// Why they lost it.
     var setbacks = BenchProblems()
 
+    var broadcasts = BenchBroadcasts()
     var backends: [BenchBackend] = []
     var nextBackend = 0
     var template: BenchTemplate?
     var batchTemplate: BenchBatchTemplate?
     var linkTemplate: BenchLinkTemplate?
+    /// In nanoseconds.
+    var linksSpeakAt: UInt64 = 0
     /// xorshift; devices are drawn from it, the same in every run.
     var draw: UInt64 = 0x9e37_79b9_7f4a_7c15
 
@@ -94,7 +98,9 @@ struct BenchLoad: ~Copyable {
         now = BenchClock.nanoseconds
         for position in 0..<count {
             let event = poller.event(position)
-            if event.token & Self.backendBit != 0 {
+            if event.token & Self.broadcastBit != 0 {
+                try broadcasterEvent()
+            } else if event.token & Self.backendBit != 0 {
                 try backendEvent(Int(event.token & ~Self.backendBit), writable: event.writable)
             } else {
                 try deviceEvent(Int(event.token), writable: event.writable)
@@ -113,6 +119,7 @@ struct BenchLoad: ~Copyable {
         nextSecond += 1_000_000_000
         if nextSecond <= now { nextSecond = now + 1_000_000_000 }
         keepAlives()
+        keepLinksAlive()
         let gauge = settings.gatewayProcess.flatMap { ProcessGauge.read(process: $0) }
         let line = BenchProgress(
             phase: phase, seconds: (now - began) / 1_000_000_000, before: reported, after: tally, recent: recent,
@@ -125,8 +132,9 @@ struct BenchLoad: ~Copyable {
 
     /// A gateway that says nothing for long ends the run; without this it would wait for ever.
     private mutating func watchForStall() throws(BenchFailure) {
-        if tally.moves != lastMoved {
-            lastMoved = tally.moves
+        let moves = tally.moves &+ broadcasts.delivered &+ broadcasts.answered
+        if moves != lastMoved {
+            lastMoved = moves
             lastMove = now
         } else if now - lastMove > Self.patience {
             throw BenchFailure(
@@ -205,7 +213,7 @@ struct BenchLoad: ~Copyable {
     }
 
     /// How long the poller may wait. Its steps are milliseconds: closer due times are reached by short naps.
-    private func pause(first: UInt64, start: UInt64, limit: UInt64) -> Int32 {
+    func pause(first: UInt64, start: UInt64, limit: UInt64) -> Int32 {
         guard isPaced, settings.rate != nil, tally.published - first < limit else { return 20 }
         let due = dueTime(tally.published - first, start)
         guard due > now else { return 1 }

@@ -45,10 +45,14 @@ struct BenchReport {
         set("mode", settings.mode.rawValue)
         set("devices", UInt64(settings.devices))
         set("payloadBytes", UInt64(settings.payloadBytes))
+        set("payload", settings.payload.rawValue)
         set("ack", settings.acks.rawValue)
         set("ingress", settings.ingress.rawValue)
         if let rate = settings.rate { set("rate", UInt64(rate)) }
     }
+
+    /// A line of one's own.
+    init() { json.beginObject() }
 
     mutating func set(_ name: String, _ text: String) {
         json.name(name)
@@ -74,6 +78,10 @@ struct BenchReport {
 
     /// Counts and rates of a stretch; the gateway's time is told per million of `unit`.
     mutating func window(_ window: BenchWindow, per unit: KeyPath<BenchTally, UInt64>) {
+        self.window(window, perMillionOf: window.count(unit))
+    }
+
+    mutating func window(_ window: BenchWindow, perMillionOf unit: UInt64) {
         set("seconds", window.seconds)
         for (name, value) in [
             ("welcomed", \BenchTally.welcomes), ("accepted", \.accepted), ("delivered", \.delivered),
@@ -84,12 +92,18 @@ struct BenchReport {
         for (name, value) in [("refused", \BenchTally.refused), ("repeats", \.repeats), ("dropped", \.dropped)] {
             set(name, window.count(value))
         }
+        if window.count(\.compressed) > 0 { set("compressed", window.count(\.compressed)) }
+        if window.count(\.delivered) > 0 {
+            set(
+                "receivedBytesPerMessage", Double(window.count(\.receivedBytes)) / Double(window.count(\.delivered)),
+                digits: 1)
+        }
         set("loadCpuSeconds", window.loadSeconds)
         guard let used = window.gatewaySeconds, let gauge = window.gauge else { return }
         begin("gateway")
         set("cpuSeconds", used)
         set("cores", used / window.seconds)
-        if window.count(unit) > 0 { set("cpuSecondsPerMillion", used * 1e6 / Double(window.count(unit)), digits: 2) }
+        if unit > 0 { set("cpuSecondsPerMillion", used * 1e6 / Double(unit), digits: 2) }
         set("rssBytes", gauge.residentBytes)
         set("rssAnonBytes", gauge.anonymousBytes)
         end()
@@ -105,6 +119,11 @@ struct BenchReport {
         end()
     }
 
+    mutating func finish() -> String {
+        json.endObject()
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+
     mutating func finish(_ problems: BenchProblems, lost: UInt64, isStopped: Bool) -> String {
         // What a signal cut off was on its way, not lost.
         set(isStopped ? "underWay" : "lost", lost)
@@ -113,7 +132,6 @@ struct BenchReport {
         for problem in problems.sorted { set(problem.text, problem.count) }
         end()
         if isStopped { set("stopped", "by a signal") }
-        json.endObject()
-        return String(decoding: json.bytes, as: UTF8.self)
+        return finish()
     }
 }

@@ -21,6 +21,8 @@ struct BenchSettings {
         case backlog
         /// Devices that have not acknowledged what they got, and lose their gateway; when there is one again, all come at once.
         case reconnect
+        /// Messages to all devices that are there.
+        case broadcast
     }
 
     /// When a device acknowledges.
@@ -70,6 +72,9 @@ struct BenchSettings {
     let seconds: Int
     let warmUpSeconds: Int
     let payloadBytes: Int
+    let payload: BenchPayload
+    /// Devices say that they take compressed payloads.
+    let compresses: Bool
     let backends: Int
     let pipeline: Int
     /// Messages per second; nil: as fast as answers and deliveries come.
@@ -129,6 +134,7 @@ struct BenchSettings {
             case .offline, .flush: 10
             case .backlog: 10_000
             case .reconnect: 2
+            case .broadcast: 5
             case .online, .idle: nil
             }
         self.messages = messages ?? usual
@@ -137,7 +143,7 @@ struct BenchSettings {
             throw BenchFailure(sentence: "--crowded \(crowded) leaves none of \(devices) devices: give more --devices")
         }
         seconds = try Self.number(arguments, "--seconds", 1...86_400) ?? 5
-        guard messages == nil || mode == .backlog || !arguments.has("--seconds") else {
+        guard messages == nil || mode == .backlog || mode == .broadcast || !arguments.has("--seconds") else {
             throw BenchFailure(sentence: "give --messages or --seconds, not both")
         }
         guard !isToEach || !arguments.has("--seconds") else {
@@ -145,6 +151,17 @@ struct BenchSettings {
         }
         warmUpSeconds = try Self.number(arguments, "--warm-up", 0...3_600) ?? 1
         payloadBytes = try Self.number(arguments, "--payload-bytes", BenchStamp.bytes...Limits.payloadBytes) ?? 256
+        guard mode != .broadcast || payloadBytes > BenchStamp.bytes else {
+            throw BenchFailure(sentence: "--mode broadcast needs --payload-bytes above \(BenchStamp.bytes)")
+        }
+        payload = try Self.choice(arguments, "--payload", .filler)
+        compresses = arguments.has("--compress")
+        guard payload == .filler || mode != .broadcast else {
+            throw BenchFailure(sentence: "--mode broadcast tells messages apart by their filler: leave --payload out")
+        }
+        guard payload == .filler || ingress == .link else {
+            throw BenchFailure(sentence: "--payload \(payload.rawValue) needs --ingress link, which takes any bytes")
+        }
         backends = try Self.number(arguments, "--connections", 1...1_000) ?? (ingress == .http ? 32 : 4)
         pipeline =
             try Self.number(arguments, "--pipeline", 1...(ingress == .link ? 4_096 : 64)) ?? ingress.pipeline

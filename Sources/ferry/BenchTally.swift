@@ -9,6 +9,10 @@ struct BenchTally {
     var refused: UInt64 = 0
     var delivered: UInt64 = 0
     var repeats: UInt64 = 0
+    /// By devices, handshakes included.
+    var receivedBytes: UInt64 = 0
+    /// Messages that came compressed.
+    var compressed: UInt64 = 0
     /// Told by gap frames.
     var dropped: UInt64 = 0
 

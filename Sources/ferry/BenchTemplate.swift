@@ -1,9 +1,12 @@
 internal import FerryCore
 internal import FerryIO
+internal import FerryWire
 
 /// Sixteen hex digits: when a message was due, in nanoseconds of this process's clock.
 enum BenchStamp {
     static let bytes = 16
+    /// What fills the payload of a message for everybody; those for one device have something else.
+    static let broadcastMark = "b"
 
     static func write(_ value: UInt64, to bytes: UnsafeMutableRawBufferPointer, at offset: Int) {
         for position in 0..<16 {
@@ -12,8 +15,19 @@ enum BenchStamp {
         }
     }
 
+    static func text(_ value: UInt64) -> String {
+        var digits = [UInt8](repeating: 0, count: bytes)
+        digits.withUnsafeMutableBytes { write(value, to: $0, at: 0) }
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    struct Reading {
+        let due: UInt64
+        let isBroadcast: Bool
+    }
+
     /// nil when the payload is not of this bench's making.
-    static func read(_ payload: UnsafeRawBufferPointer) -> UInt64? {
+    static func read(_ payload: UnsafeRawBufferPointer) -> Reading? {
         guard payload.count >= bytes else { return nil }
         var value: UInt64 = 0
         for position in 0..<bytes {
@@ -23,7 +37,23 @@ enum BenchStamp {
             default: return nil
             }
         }
-        return value
+        return Reading(due: value, isBroadcast: payload.count > bytes && payload[bytes] == 98)
+    }
+}
+
+/// What the bench looks at of a push frame. By hand, since decoding into a `PushFrame` would copy the payload, to which this
+/// points: it is gone when the frame is.
+struct BenchPush {
+    let seq: UInt64
+    let flags: PushFrame.Flags
+    let payload: UnsafeRawBufferPointer
+
+    static func read(_ body: UnsafeRawBufferPointer) -> BenchPush? {
+        var reader = ByteReader(body)
+        guard let seq = reader.varint(), let flags = reader.byte(), reader.raw(16) != nil,
+            reader.string(limit: WireLimits.taskIDBytes) != nil, let payload = reader.string(limit: Limits.payloadBytes)
+        else { return nil }
+        return BenchPush(seq: seq, flags: PushFrame.Flags(rawValue: flags), payload: payload)
     }
 }
 

@@ -20,6 +20,7 @@ enum ListenCommand {
             CommandOption("--device-token", "HEX", help: "the APNs token to register"),
             CommandOption("--environment", "NAME", help: "of the token: sandbox or production (default: production)"),
             CommandOption("--count", "N", help: "ends after N payloads, when they are acknowledged"),
+            CommandOption("--no-compression", help: "wants all payloads uncompressed"),
             CommandOption("--no-ack", help: "never acknowledges, for tests"),
         ])
 
@@ -71,6 +72,7 @@ enum ListenCommand {
         var configuration = DeviceConfiguration(
             server: arguments.value("--server") ?? "", appID: arguments.value("--app") ?? "",
             appSecret: arguments.value("--app-secret") ?? "")
+        configuration.takesCompressedPayloads = !arguments.has("--no-compression")
         configuration.acknowledges = !arguments.has("--no-ack")
         configuration.clientInfo = "ferry listen"
         let name = arguments.value("--environment") ?? "production"
@@ -177,6 +179,7 @@ private final class Listener: Sendable {
             line.set("taskId", message.taskID)
             line.set("offLine", message.isOffLine)
             line.set("appId", appID)
+            if message.wasCompressed { line.set("compressed", true) }
             if let text = String(validating: message.payload, as: UTF8.self) {
                 line.set("payload", text)
             } else {

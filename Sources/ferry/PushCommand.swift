@@ -2,12 +2,13 @@ internal import FerryCore
 internal import FerryIO
 internal import Foundation
 
-/// `ferry push`: sends one message to one device over the gateway's HTTP API.
+/// `ferry push`: sends one message to one device, or to all, over the gateway's HTTP API.
 enum PushCommand {
     private static let parser = ArgumentParser(
         command: "push",
         summary: """
-            Sends one message to one device over the gateway's HTTP API and prints the API's answer.
+            Sends one message to one device, or with --all to every device of the app, over the gateway's HTTP API and
+            prints the API's answer.
 
             With --stream it sends many over a backend's link instead, read from stdin as lines of JSON:
               {"cid": …, "payload": text or "payloadBase64": …, "ttl": ms, "id": 32 hex digits, "alert": {"aps": …},
@@ -17,7 +18,8 @@ enum PushCommand {
             when all were accepted.
             """,
         options: BackendAPI.optionsIfStreaming + [
-            CommandOption("--cid", "CID", help: "the device"),
+            CommandOption("--cid", "CID", help: "the device; this or --all"),
+            CommandOption("--all", help: "every device of the app that is registered now"),
             CommandOption("--payload", "TEXT", help: "the message; this or --payload-file"),
             CommandOption("--payload-file", "FILE", help: "reads the message, UTF-8, from a file"),
             CommandOption("--ttl", "MS", help: "how long to keep the message, in milliseconds; -1: live only"),
@@ -31,7 +33,12 @@ enum PushCommand {
         CommandOutput.run(parser, arguments) { arguments in
             if arguments.has("--stream") { return PushStream.run(arguments) }
             // Not marked as required, since a stream needs none of them.
-            for name in ["--http", "--app-key", "--cid"] where !arguments.has(name) {
+            if arguments.has("--all"), arguments.has("--cid") {
+                CommandOutput.failure("give --cid or --all, not both")
+                return 2
+            }
+            let needed = ["--http", "--app-key"] + (arguments.has("--all") ? [] : ["--cid"])
+            for name in needed where !arguments.has(name) {
                 let alternative = name == "--app-key" ? " (or FERRY_APP_KEY in the environment)" : ""
                 CommandOutput.failure("\(name)\(alternative) is missing; see ferry push --help")
                 return 2
@@ -45,7 +52,8 @@ enum PushCommand {
     private static func push(_ arguments: ArgumentParser.Arguments) throws(Failure) -> Int32 {
         let message = try message(arguments)
         let api = try BackendAPI(arguments)
-        let answer = try api.post("/v2/\(api.app)/push/single/cid", message)
+        let call = arguments.has("--all") ? "all" : "single/cid"
+        let answer = try api.post("/v2/\(api.app)/push/\(call)", message)
         CommandOutput.line(String(decoding: answer.body, as: UTF8.self))
         return BackendAPI.code(answer) == 0 ? 0 : 1
     }
@@ -60,7 +68,7 @@ enum PushCommand {
         }
         var message: [String: Any] = [
             "request_id": arguments.value("--request-id") ?? Hexadecimal.encode(Cryptography.random(16)),
-            "audience": ["cid": [arguments.value("--cid") ?? ""]],
+            "audience": arguments.has("--all") ? "all" : ["cid": [arguments.value("--cid") ?? ""]] as Any,
             "push_message": ["transmission": text],
         ]
         if let ttl = arguments.value("--ttl") {

@@ -81,11 +81,11 @@ private struct StreamOutcome {
             object.set("text", text)
             CommandOutput.line(object.text)
         case .lost(let reason): note("\(reason); what is unanswered is sent again")
-        case .second(let sent):
+        case .second(let sent, let heldBack):
             let seconds = (clock.now - began).components.seconds
             note(
                 "\(seconds) s: \(accepted + refused + sent) sent, \(accepted) accepted (\(accepted - acceptedBefore)/s), "
-                    + "\(refused) refused, \(sent) under way")
+                    + "\(refused) refused, \(sent) under way" + (heldBack > 0 ? ", \(heldBack) wait for room" : ""))
             acceptedBefore = accepted
         case .finished: isFinished = true
         case .stopped(let reason, let unanswered):

@@ -77,6 +77,23 @@ internal import Testing
         #expect(try await device.payloads(1).map(\.payload) == ["behind all"])
     }
 
+    @Test func `what the gateway has no room for is sent again, in order`() async throws {
+        let world = try await World(shards: 1, ["storeBytes": 100])
+        let away = try await RawDevice(world)
+        let identity = try await away.register()
+        try await away.sayBye()
+        let texts = (0..<3).map { "message \($0) " + String(repeating: "x", count: 50) }
+        let input = try texts.map { try line(identity.cid, ["payload": $0]) }.joined(separator: "\n")
+        let child = try Child(arguments(world), input: Array(input.utf8))
+        _ = try await child.errorText(with: ["2 wait for room"])
+        let device = try await RawDevice(world)
+        try await device.login(identity)
+        #expect(try await device.take(3).map(\.text) == texts)
+        #expect(try await child.line() == nil)
+        #expect(try await child.status() == 0)
+        _ = try await child.errorText(with: ["3 accepted, 0 refused"])
+    }
+
     @Test func `a signal ends it and it says what has no answer`() async throws {
         let world = try await World(shards: 1)
         let device = try await RawDevice(world)

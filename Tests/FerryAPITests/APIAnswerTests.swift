@@ -23,6 +23,21 @@ struct APIAnswerTests {
         #expect(APIAnswer.revoked.response.status == 200)
     }
 
+    @Test func `the answer to one push is the same bytes in one go`() {
+        for (monthDay, isOnline, keepAlive, hasBody) in [
+            (UInt16(1130), true, true, true), (101, false, true, true), (1231, false, false, true),
+            (65_535, true, false, false),
+        ] {
+            let task = TaskID(Identifier128(high: .max, low: 0x0123_4567_89ab_cdef), monthDay: monthDay, kind: .single)
+            var (expected, bytes): ([UInt8], [UInt8]) = ([], [])
+            APIAnswer.pushed(task: task, cid: cid, isOnline ? .online : .offline).response
+                .encode(into: &expected, keepAlive: keepAlive, includesBody: hasBody)
+            PushedResponse(task: task, cid: cid, isOnline: isOnline)
+                .encode(into: &bytes, keepAlive: keepAlive, includesBody: hasBody)
+            #expect(bytes == expected)
+        }
+    }
+
     @Test func `a status lists the devices that are known`() {
         let other = CID(Identifier128(high: 0, low: 0))
         let new = CID(Identifier128(high: 1, low: 3))

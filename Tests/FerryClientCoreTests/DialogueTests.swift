@@ -1,5 +1,6 @@
 internal import FerryClientCore
 internal import FerryCore
+internal import FerryIO
 internal import FerryWire
 internal import Foundation
 internal import Testing
@@ -87,7 +88,9 @@ private struct Stage {
     private static func device() throws -> ClientStateMachine {
         let record = ClientRecord(
             identity: Fixtures.identity, installationKey: .zero, epoch: Fixtures.epoch, lastSeq: .zero)
-        return ClientStateMachine(configuration: ClientConfiguration(appID: try Fixtures.appID()), record: record)
+        let configuration = ClientConfiguration(
+            appID: try Fixtures.appID(), wishes: AttachWishes(capabilities: .compressedPayloads))
+        return ClientStateMachine(configuration: configuration, record: record)
     }
 
     mutating func play(_ step: [String: Any]) throws {
@@ -183,7 +186,7 @@ private struct Stage {
         case .login(let login):
             [
                 "type": "login", "cid": "\(login.cid)", "generation": "\(login.generation)", "epoch": "\(login.epoch)",
-                "lastSeq": "\(login.lastSeq)",
+                "lastSeq": "\(login.lastSeq)", "capabilities": "\(login.wishes.capabilities.rawValue)",
             ]
         case .register(let register):
             [
@@ -223,11 +226,13 @@ private struct Stage {
                 WelcomeFrame(
                     sessionID: SessionID(rawValue: 1), epoch: Fixtures.epoch,
                     isResumed: number(frame, "flags") & 1 == 1,
+                    compressesPayloads: number(frame, "flags") & 2 == 2,
                     keptMessages: number(frame, "keptMessages")))
         case "push":
             gatewayFrame = .push(
                 PushFrame(
-                    seq: Seq(number(frame, "seq")), messageID: MessageID(Identifier128(high: 0, low: 1)), taskID: "t",
+                    seq: Seq(number(frame, "seq")), flags: .init(rawValue: UInt8(number(frame, "flags"))),
+                    messageID: MessageID(Identifier128(high: 0, low: 1)), taskID: "t",
                     payload: Hexadecimal.decode(frame["payload"] as? String ?? "") ?? []))
         case "gap":
             let seq = Seq(number(frame, "seq"))
@@ -244,6 +249,7 @@ private struct Stage {
             return
         }
         act(.bytesReceived)
-        act(.frameReceived(gatewayFrame, isProven: true))
+        act(player.machine.event(for: gatewayFrame, isProven: true, inflate: Inflation.inflate))
+        act(.readingEnded)
     }
 }

@@ -48,7 +48,9 @@ struct MatrixTests {
         let token = try #require(PushToken(environment: .sandbox, bytes: [1]))
         return [
             ("started", .started), ("connected", .connected), ("connectionLost", .connectionLost("x")),
-            ("bytesReceived", .bytesReceived), ("malformedReceived", .malformedReceived(error)),
+            ("bytesReceived", .bytesReceived), ("readingEnded", .readingEnded),
+            ("malformedReceived", .malformedReceived(error)),
+            ("unpackingFailed", .unpackingFailed(error)),
             ("challenge", Fixtures.challenge),
             (
                 "challenge of version 2",

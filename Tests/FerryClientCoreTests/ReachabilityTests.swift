@@ -28,7 +28,7 @@ struct ReachabilityTests {
             Fixtures.gap(2), .frameReceived(.ping, isProven: false), Fixtures.resumed(true), Fixtures.resumed(false),
             Fixtures.close(.overloaded, retryAfter: 5_000), Fixtures.close(.logInAgain), Fixtures.close(.unknownDevice),
             Fixtures.close(.takenOver), Fixtures.close(.protocolError), .timerFired, .savingFailed("x"),
-            .enteredForeground, .enteredBackground, .stopRequested,
+            .bytesReceived, .readingEnded, .enteredForeground, .enteredBackground, .stopRequested,
         ]
     }
 

@@ -36,6 +36,40 @@ struct ScenarioTests {
         }
     }
 
+    @Test func `what one read brought has one ack, at its end`() throws {
+        var player = try Player.online(window: 1_024)
+        player.play(.bytesReceived)
+        for seq in 2...101 as ClosedRange<UInt64> {
+            #expect(player.play([Fixtures.push(seq), .handed(Seq(seq))]).isEmpty)
+        }
+        #expect(Spelling.of(player.play(.readingEnded)) == "save somebody at 101, send ack 101")
+        // Few are no reason, and wait for the next read or their time.
+        player.play([.bytesReceived, Fixtures.push(102), .handed(Seq(102))])
+        #expect(player.play(.readingEnded).isEmpty)
+        #expect(acks(player.playTimer()) == [102])
+    }
+
+    @Test func `half a window does not wait for the end of a read, nor does a slow app`() throws {
+        var player = try Player.online(window: 64)
+        player.play(.bytesReceived)
+        for seq in 2...32 as ClosedRange<UInt64> { player.play([Fixtures.push(seq), .handed(Seq(seq))]) }
+        #expect(acks(player.play([Fixtures.push(33), .handed(Seq(33))])) == [33])
+
+        player = try Player.online(window: 1_024)
+        player.play([.bytesReceived, Fixtures.push(2), .handed(Seq(2)), Fixtures.push(3)])
+        player.now = player.now + .seconds(1)
+        #expect(acks(player.play(.handed(Seq(3)))) == [3])
+        #expect(player.play(.readingEnded).isEmpty)
+    }
+
+    @Test func `the end of a read acknowledges nothing that the app has not taken`() throws {
+        var player = try Player.online(window: 1_024)
+        player.play(.bytesReceived)
+        for seq in 2...101 as ClosedRange<UInt64> { player.play(Fixtures.push(seq)) }
+        #expect(player.play(.readingEnded).isEmpty)
+        #expect(acks(player.play(.handed(Seq(40)))) == [40])
+    }
+
     @Test func `half a window of bytes is acknowledged at once`() throws {
         var player = try Player.online()
         #expect(player.play([Fixtures.push(2, bytes: 65_536), .handed(Seq(2))]).isEmpty)

@@ -16,6 +16,32 @@ struct ByteCodingTests {
     private static let numbers: [UInt64] =
         [0, 1, 0x7f, 0x80, 0x3fff, 0x4000, .max, .max - 1] + (0..<64).flatMap { [1 << $0, (1 << $0) - 1] }
 
+    @Test func `What is written to memory is what is written to bytes, digits are those of everybody`() {
+        for number in Self.numbers {
+            withUnsafeTemporaryAllocation(byteCount: 80, alignment: 8) { room in
+                var raw = RawWriter(room)
+                var writer = ByteWriter()
+                raw.byte(7)
+                raw.uint32(UInt32(truncatingIfNeeded: number))
+                raw.varint(number)
+                raw.identifier(Identifier128(high: number, low: ~number))
+                raw.string([1, 2, 3])
+                raw.patch(0, 8)
+                writer.byte(8)
+                writer.uint32(UInt32(truncatingIfNeeded: number))
+                writer.varint(number)
+                writer.identifier(Identifier128(high: number, low: ~number))
+                writer.string([1, 2, 3])
+                #expect(Array(raw.written) == writer.bytes)
+                let start = raw.offset
+                raw.hexadecimal(number &* 0x9e37_79b9_7f4a_7c15)
+                var digits = ByteWriter()
+                digits.uint64(number &* 0x9e37_79b9_7f4a_7c15)
+                #expect(Array(raw.written[start...]) == Array(Hexadecimal.encode(digits.bytes).utf8))
+            }
+        }
+    }
+
     @Test func `What is written is read, and takes the bytes that it says`() {
         for number in Self.numbers {
             var writer = ByteWriter()

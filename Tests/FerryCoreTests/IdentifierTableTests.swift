@@ -22,12 +22,17 @@ struct IdentifierTableTests {
             // Few names, and such that differ in few bits: hits, repeats and neighbours.
             let name = Identifier128(
                 high: UInt64.random(in: 0..<40, using: &random), low: UInt64.random(in: 0..<40, using: &random))
-            switch Int.random(in: 0..<4, using: &random) {
+            switch Int.random(in: 0..<5, using: &random) {
             case 0, 1:
                 names.append(name)
                 let number = UInt32(names.count - 1)
-                table.set(number, for: name) { names[Int($0)] }
+                #expect(table.set(number, for: name) { names[Int($0)] } == model[name])
                 model[name] = number
+            case 3:
+                names.append(name)
+                let number = UInt32(names.count - 1)
+                #expect(table.findOrInsert(number, for: name) { names[Int($0)] } == model[name])
+                model[name] = model[name] ?? number
             case 2:
                 if let number = model.removeValue(forKey: name) { table.remove(number, name) { names[Int($0)] } }
             default:

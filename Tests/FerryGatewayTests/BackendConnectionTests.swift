@@ -10,7 +10,7 @@ struct BackendConnectionTests {
     }
 
     @Test func `Answers leave in the order of their requests, whenever they come`() {
-        var backend = BackendConnection(limits: HTTPLimits())
+        let backend = BackendConnection(limits: HTTPLimits())
         let slots = (0..<4).map { _ in backend.open(keepAlive: true, isHead: false) }
         backend.fill(slots[2], response("2"))
         #expect(body(backend.next()) == nil)
@@ -27,7 +27,7 @@ struct BackendConnectionTests {
     }
 
     @Test func `An answer that nobody waits for is ignored`() {
-        var backend = BackendConnection(limits: HTTPLimits())
+        let backend = BackendConnection(limits: HTTPLimits())
         backend.fill(0, response("x"))
         let slot = backend.open(keepAlive: true, isHead: false)
         backend.fill(slot, response("a"))
@@ -39,7 +39,7 @@ struct BackendConnectionTests {
     }
 
     @Test func `The answer to a request that ends the connection says so`() {
-        var backend = BackendConnection(limits: HTTPLimits())
+        let backend = BackendConnection(limits: HTTPLimits())
         let slot = backend.open(keepAlive: false, isHead: true)
         backend.fill(slot, response("body"))
         let answer = backend.next()

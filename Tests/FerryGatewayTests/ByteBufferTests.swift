@@ -12,10 +12,23 @@ struct ByteBufferTests {
             return Int(state % UInt64(limit))
         }
         var buffer = ByteBuffer()
+        var spare = SpareBlocks()
         defer { buffer.release() }
         var model: [UInt8] = []
         for step in 0..<500 {
-            switch random(4) {
+            switch random(6) {
+            case 4:
+                let count = random(600)
+                let fits = buffer.append(upTo: count, from: &spare) { room in
+                    for place in room.indices { room[place] = UInt8(truncatingIfNeeded: place * step) }
+                    return count
+                }
+                #expect(fits)
+                model += (0..<count).map { UInt8(truncatingIfNeeded: $0 * step) }
+            case 5:
+                let count = random(model.count + 2)
+                buffer.consume(count, into: &spare)
+                model.removeFirst(min(count, model.count))
             case 0, 1:
                 let bytes = (0..<random(700)).map { UInt8(truncatingIfNeeded: $0 + step) }
                 let fits = buffer.append(bytes)
@@ -47,6 +60,26 @@ struct ByteBufferTests {
         #expect(buffer.bytes.baseAddress != nil)
         buffer.consume(1 << 20)
         #expect(buffer.bytes.baseAddress == nil)
+    }
+
+    @Test func `Buffers that end leave their memory to those that begin, up to a bound`() {
+        var spare = SpareBlocks()
+        var buffers = [ByteBuffer](repeating: ByteBuffer(), count: 1_000)
+        for place in buffers.indices {
+            let fits = buffers[place].append(upTo: 400, from: &spare) { _ in 400 }
+            #expect(fits && buffers[place].count == 400)
+        }
+        #expect(spare.count == 0)
+        for place in buffers.indices { buffers[place].consume(400, into: &spare) }
+        let kept = spare.count
+        #expect(kept > 0 && kept < 1_000)
+        let fits = buffers[0].append(upTo: 10, from: &spare) { _ in 10 }
+        #expect(fits && spare.count == kept - 1)
+        buffers[0].release()
+        let large = buffers[1].append(upTo: 5_000, from: &spare) { _ in 5_000 }
+        #expect(large && spare.count == kept - 1)
+        buffers[1].consume(5_000, into: &spare)
+        #expect(spare.count == kept - 1, "only blocks of the one size are kept")
     }
 
     /// Answers of two gigabytes once ended the process: the counts are of 32 bits.

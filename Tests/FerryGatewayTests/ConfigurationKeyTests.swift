@@ -2,6 +2,7 @@ internal import FerryCore
 @testable internal import FerryGateway
 internal import FerryRouting
 internal import FerrySession
+internal import FerryWire
 internal import Testing
 
 struct ConfigurationKeyTests {
@@ -48,6 +49,11 @@ struct ConfigurationKeyTests {
         #expect(configuration.timelineAge == .seconds(7_200) && configuration.timelineBytes == 1 << 20)
         try set("timelineBytes", .text("off"))
         #expect(configuration.timelineBytes == nil)
+        #expect(configuration.compressionBytes == Int(WireLimits.compressionBytes))
+        try set("compressionBytes", .integer(4_096))
+        #expect(configuration.compressionBytes == 4_096)
+        try set("compressionBytes", .text("off"))
+        #expect(configuration.compressionBytes == nil)
         #expect(configuration.delivery.reattachGrace == .milliseconds(1_500))
         #expect(configuration.delivery.messageCap == 3)
         try set("byteCap", .text("unlimited"))

@@ -65,6 +65,10 @@ struct CryptographyTests {
         let info = Array("ferry device".utf8)
         let extracted = Cryptography.hmacSHA256(key: [UInt8](repeating: 0, count: 32), key)
         #expect(Cryptography.hkdfSHA256(key: key, info: info) == Cryptography.hmacSHA256(key: extracted, info + [1]))
+        #expect(Cryptography.hkdfSHA256Extract(key: key) == extracted)
+        #expect(
+            Cryptography.hkdfSHA256Expand(extracted: extracted, info: info)
+                == Cryptography.hkdfSHA256(key: key, info: info))
         #expect(Cryptography.hkdfSHA256(key: key, info: info) != Cryptography.hkdfSHA256(key: key, info: info + [0]))
     }
 

@@ -37,6 +37,20 @@ struct DeviceIdleTests {
         #expect(machine.window.messageLimit == 64 && machine.window.byteLimit == 1_000, "so do the window's limits")
     }
 
+    @Test func `A message to a device that is there takes the short way, in memory that the one before it left`() {
+        var machine = Self.attached()
+        var spare = SpareWork()
+        var ended: [KeptMessage] = []
+        for seq in UInt64(5)..<100 {
+            let sent = machine.keepSent(Self.message(seq), now: Self.start, policy: DeliveryPolicy(), spare: &spare)
+            #expect(sent?.seq == Seq(seq) && machine.window.inFlight == 1 && spare.count == 0)
+            #expect(!machine.acknowledgeAll(Seq(seq + 1), ended: &ended, spare: &spare), "what was never sent")
+            #expect(machine.acknowledgeAll(Seq(seq), ended: &ended, spare: &spare))
+            #expect(machine.work.isEmpty && spare.count == 1 && ended.last?.seq == Seq(seq))
+        }
+        #expect(ended.count == 95 && machine.acknowledged == Seq(99))
+    }
+
     @Test func `A stub that was asked for outlives its message's end until it has cooled down`() {
         var machine = Self.attached()
         Self.tell(&machine, .messageSynced(Self.message(5)), .detached(Self.session, .bye), .dueSynced)

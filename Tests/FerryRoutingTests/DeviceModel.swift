@@ -10,9 +10,14 @@ struct DeviceModel: Hashable {
         var end: DeliveryState?
         var wasOffline: Bool
         var isStubAsked = false
+        /// A broadcast whose time is over.
+        var isOver = false
+        /// A broadcast that the machine was told of as missed: it was never in its log.
+        var isMissed = false
 
         var seq: Seq { kept.seq }
         var isKept: Bool { end == nil }
+        var isShared: Bool { kept.isShared }
     }
 
     var messages: [Message] = []
@@ -46,7 +51,11 @@ struct DeviceModel: Hashable {
     }
 
     var kept: [Message] { messages.filter(\.isKept) }
-    var keptBytes: Int { kept.reduce(0) { $0 + Int($1.kept.payloadBytes) } }
+    /// Without broadcasts.
+    var own: [Message] { kept.filter { !$0.isShared } }
+    var ownBytes: Int { own.reduce(0) { $0 + Int($1.kept.payloadBytes) } }
+    /// Missing broadcasts: each is told of before anything behind it.
+    var missingShared: Set<Seq> { missing.intersection(messages.filter(\.isShared).map(\.seq)) }
     var isAttached: Bool { if case .attached = presence { true } else { false } }
     /// Messages that a live session has and has not acknowledged.
     var inFlight: [Message] { isAttached ? kept.filter { $0.seq <= sent } : [] }
@@ -103,6 +112,18 @@ struct DeviceModel: Hashable {
             outstanding.removeAll { if case .own(let message) = $0 { message.seq == seq } else { false } }
             if let index = messages.firstIndex(where: { $0.seq == seq }) { messages[index].isStubAsked = false }
         case .tokenChanged(let has): hasToken = has
+        case .broadcastEnded(let seq):
+            for index in messages.indices where messages[index].seq == seq && !messages[index].kept.isLiveOnly {
+                messages[index].isOver = true
+            }
+            expire(now)
+        case .broadcastMissed(let seq):
+            var message = Message(kept: DeviceScenario.Sort.shared.message(seq: seq.rawValue), wasOffline: true)
+            message.end = .expired
+            message.isMissed = true
+            messages.append(message)
+            missing.insert(seq)
+            untold += 1
         case .unreadable(let seq):
             guard let index = messages.firstIndex(where: { $0.seq == seq && $0.isKept }),
                 !inFlight.contains(messages[index])
@@ -126,9 +147,9 @@ struct DeviceModel: Hashable {
 
     private mutating func enforceCap(_ policy: DeliveryPolicy) {
         guard policy.capPolicy == .dropOldest else { return }
-        while kept.count > policy.messageCap.value || keptBytes > policy.byteCap.value {
+        while own.count > policy.messageCap.value || ownBytes > policy.byteCap.value {
             let exempt = inFlight
-            guard let oldest = kept.dropLast().first(where: { !exempt.contains($0) }) else { return }
+            guard let oldest = own.dropLast().first(where: { !exempt.contains($0) }) else { return }
             drop(oldest.seq, .overflowed)
         }
     }
@@ -139,6 +160,7 @@ struct DeviceModel: Hashable {
             guard !messages[index].kept.isLiveOnly else { return }
             missing.insert(seq)
             untold += 1
+            guard !messages[index].isShared else { return }
             unsyncedDrops += 1
             unsyncedFrom = min(unsyncedFrom ?? seq, seq)
         }
@@ -164,7 +186,9 @@ struct DeviceModel: Hashable {
     private mutating func expire(_ now: Instant) {
         let exempt = inFlight
         for message in kept
-        where !message.kept.isLiveOnly && message.kept.expiresAt <= now && !exempt.contains(message) {
+        where !message.kept.isLiveOnly && (message.isOver || message.kept.expiresAt <= now)
+            && !exempt.contains(message)
+        {
             drop(message.seq, .expired)
         }
     }

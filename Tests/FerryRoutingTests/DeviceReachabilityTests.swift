@@ -33,6 +33,15 @@ struct DeviceReachabilityTests {
         DeviceScenario(
             description: "refused at the cap of bytes", sorts: [.short], messages: 4, cap: 9, byteCap: 250,
             capPolicy: .refuse, ends: [.background], hasToken: false, waits: 1),
+        DeviceScenario(
+            description: "broadcasts", sorts: [.long, .shared], messages: 4, cap: 2, ends: [.lost], hasToken: false,
+            waits: 0),
+        DeviceScenario(
+            description: "broadcasts between what expires", sorts: [.short, .shared, .sharedLiveOnly], messages: 3,
+            cap: 3, ends: [.background, .lost], hasToken: false, waits: 1),
+        DeviceScenario(
+            description: "broadcasts and stubs", sorts: [.long, .ownAlert, .shared], messages: 2, cap: 3,
+            ends: [.bye, .lost], changesToken: true, waits: 1, acknowledges: false),
     ]
 
     @Test(arguments: scenarios)

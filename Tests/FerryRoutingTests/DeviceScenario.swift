@@ -7,8 +7,21 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
     /// One sort of message.
     enum Sort: Hashable, Sendable, CaseIterable {
         case short, long, liveOnly, ownAlert, liveOnlyWithAlert
+        /// Of broadcasts.
+        case shared, sharedLiveOnly
+
+        var isShared: Bool { self == .shared || self == .sharedLiveOnly }
+
+        /// A broadcast.
+        func message(seq: UInt64) -> KeptMessage {
+            KeptMessage(
+                seq: Seq(seq), expiresAt: .distantFuture, location: RecordLocation(segment: 0, offset: 1, length: 0),
+                payloadBytes: 100, isLiveOnly: self == .sharedLiveOnly, hasOwnAlert: false, wasOffline: false,
+                stub: .notWanted, isShared: true)
+        }
 
         func message(seq: UInt64, now: Instant, bytes: UInt32, stub: KeptMessage.Stub) -> KeptMessage {
+            if isShared { return message(seq: seq) }
             let isLiveOnly = self == .liveOnly || self == .liveOnlyWithAlert
             return KeptMessage(
                 seq: Seq(seq), expiresAt: now + .milliseconds(isLiveOnly ? 0 : self == .short ? 1_000 : 100_000),
@@ -53,8 +66,9 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
         var steps: [DeviceWorld.Step] =
             switch capPolicy {
             case .dropOldest: accepts(world).map { .event(.messageSynced($0)) }
-            case .refuse: accepts(world).map { .offer($0) }
+            case .refuse: accepts(world).map { $0.isShared ? .event(.messageSynced($0)) : .offer($0) }
             }
+        steps += broadcasts(world)
         if !world.taken.isEmpty { steps += [.syncTaken, .loseTaken] }
         let model = world.model
         if world.machine.next(now: world.now) != nil { steps.append(.transmit) }
@@ -97,17 +111,26 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
         return steps
     }
 
+    private func broadcasts(_ world: DeviceWorld) -> [DeviceWorld.Step] {
+        guard sorts.contains(.shared) else { return [] }
+        let count = world.drawn
+        let live = world.model.kept.filter { $0.isShared && !$0.kept.isLiveOnly && !$0.isOver }
+        var steps: [DeviceWorld.Step] = live.map { .event(.broadcastEnded($0.seq)) }
+        if count < messages, world.taken.isEmpty { steps.append(.event(.broadcastMissed(Seq(UInt64(count + 1) * 2)))) }
+        return steps
+    }
+
     private func accepts(_ world: DeviceWorld) -> [KeptMessage] {
         let model = world.model
-        let count = max(model.messages.count, world.takenCount)
+        let count = world.drawn
         guard count < messages else { return [] }
         // Every other `seq` of the partition is another device's.
         let seq = UInt64(count + 1) * 2
         let usual: KeptMessage.Stub =
             model.presence != .offline ? .none : model.hasToken ? .due : .noToken
         let stubs: [KeptMessage.Stub] = hasLateAccepts ? [.none, .due, .noToken] : [usual]
-        return sorts.flatMap { sort in
-            stubs.map { sort.message(seq: seq, now: world.now, bytes: 100, stub: $0) }
+        return sorts.filter { !$0.isShared || world.taken.isEmpty }.flatMap { sort in
+            (sort.isShared ? [.notWanted] : stubs).map { sort.message(seq: seq, now: world.now, bytes: 100, stub: $0) }
         }
     }
 }

@@ -51,6 +51,8 @@ struct DeviceWalkTests {
         case .offer: 14
         case .syncTaken: 15
         case .loseTaken: 16
+        case .event(.broadcastEnded): 17
+        case .event(.broadcastMissed): 18
         }
     }
 }

@@ -25,6 +25,8 @@ struct DeviceWorld: Hashable {
     /// Taken under `CapPolicy.refuse` and on their way to the disk.
     private(set) var taken: [KeptMessage] = []
     private(set) var takenCount = 0
+    /// How many messages got a `seq` so far.
+    var drawn: Int { max(model.messages.count, takenCount + model.messages.count(where: \.isShared)) }
     private var pending = PendingMessages()
     /// Actions of the last step; not part of what a state is.
     private var trace = Trace()
@@ -75,7 +77,7 @@ struct DeviceWorld: Hashable {
         let bytes = Int(message.payloadBytes)
         let exceeded = machine.exceededCap(
             bytes: bytes, isLiveOnly: message.isLiveOnly, pending: pending, policy: policy)
-        let all = model.kept.map(\.kept) + taken
+        let all = model.own.map(\.kept) + taken
         let total = all.reduce(bytes) { $0 + Int($1.payloadBytes) }
         let expected: CapExceeded? =
             if all.isEmpty || (message.isLiveOnly && !model.isAttached) {
@@ -96,6 +98,7 @@ struct DeviceWorld: Hashable {
         let before = model
         let beyond =
             if case .acknowledged(let seq) = event { before.isAttached && seq > before.ackBound } else { false }
+        try DeviceExpress.check(event, at: machine, now: now, policy: policy)
         var actions: [DeviceAction] = []
         machine.handle(event, now: now, policy: policy, actions: &actions)
         model.handle(event, now: now, policy: policy)
@@ -130,7 +133,7 @@ struct DeviceWorld: Hashable {
         }
         for (index, message) in model.messages.enumerated() {
             let wasKept = index >= before.messages.count || before.messages[index].isKept
-            let expected = wasKept ? message.end : nil
+            let expected = wasKept && !message.isMissed ? message.end : nil
             try Violation.unless(
                 ended.removeValue(forKey: message.seq) == expected,
                 "message \(message.seq): the end is \(expected.map { "\($0)" } ?? "not due")")
@@ -173,10 +176,10 @@ struct DeviceWorld: Hashable {
         try checkMayAsk()
         try Violation.unless(!isDefaultStubOut, "a second default stub while one is out")
         try Violation.unless(model.coolingUntil == nil, "a default stub within the cool-down")
-        try Violation.unless(badge == model.kept.count, "the badge is the number of kept messages")
+        try Violation.unless(badge == model.own.count, "the badge is the number of kept messages")
         let owed = model.messages.indices.filter { index in
             let message = model.messages[index]
-            return message.isKept && !message.kept.hasOwnAlert && !message.isStubAsked
+            return message.isKept && !message.isShared && !message.kept.hasOwnAlert && !message.isStubAsked
         }
         try Violation.unless(!owed.isEmpty, "a default stub that stands for no message")
         try Violation.unless(owed.last.map { model.messages[$0].seq } == upTo, "a default stub stands for all")
@@ -214,7 +217,7 @@ extension DeviceWorld {
         try checkDeadline()
         if machine.isAtRest {
             try Violation.unless(
-                machine.log.isEmpty && machine.presence == .offline && machine.deadline == nil
+                model.own.isEmpty && machine.presence == .offline && machine.deadline == nil
                     && !isDefaultStubOut && model.unsyncedDue == 0 && model.unsyncedDrops == 0,
                 "at rest, but something is under way")
         }
@@ -225,7 +228,8 @@ extension DeviceWorld {
         let log = (0..<machine.log.count).map { machine.log[$0] }
         try Violation.unless(log.map(\.seq) == kept.map(\.seq), "the log is \(kept.map(\.seq)), not \(log.map(\.seq))")
         try Violation.unless(
-            machine.log.bytes == kept.reduce(0) { $0 + Int($1.kept.payloadBytes) }, "the log's bytes are their sum")
+            machine.log.bytes == model.ownBytes && machine.log.ownCount == model.own.count,
+            "the log's bytes are the sum of the device's own messages")
         try Violation.unless(
             log.map(\.wasOffline) == kept.map(\.wasOffline), "offline flags are \(kept.map(\.wasOffline))")
     }
@@ -262,7 +266,12 @@ extension DeviceWorld {
             try Violation.unless(message.isLiveOnly || message.expiresAt > now, "an expired message is offered")
             try Violation.unless(
                 model.unsyncedFrom.map { message.seq < $0 } ?? true, "a message behind a drop that is not on disk")
-            try Violation.unless(untold.max().map { $0 > message.seq } ?? true, "a message before the gap")
+            try Violation.unless(
+                untold.filter { !model.missingShared.contains($0) }.max().map { $0 > message.seq } ?? true,
+                "a message before the gap")
+            try Violation.unless(
+                !untold.contains { $0 < message.seq && model.missingShared.contains($0) },
+                "a message before the gap of a broadcast")
         case .gap(let gap)?:
             try Violation.unless(model.isAttached, "an entry without a session")
             try Violation.unless(untold.contains(gap.upTo), "a gap that is not missing or was told")
@@ -280,14 +289,14 @@ extension DeviceWorld {
             try Violation.unless(isFull || isOver || waitsForDisk, "an entry may go, and none is offered")
         }
         let upcoming = machine.upcoming(count: 8, bytes: 1 << 20).map(\.seq)
-        let unsentSeqs = model.isAttached ? model.kept.map(\.seq).filter { $0 > model.sent } : []
+        let unsentSeqs = model.isAttached ? model.own.map(\.seq).filter { $0 > model.sent } : []
         try Violation.unless(upcoming == Array(unsentSeqs.prefix(upcoming.count)), "read ahead is in order")
     }
 
     /// No stub that could be asked for is forgotten.
     private func checkStubsOwed() throws(Violation) {
         guard model.presence == .offline, model.hasToken, model.unsyncedDue == 0 else { return }
-        for message in model.kept where !message.isStubAsked {
+        for message in model.own where !message.isStubAsked {
             let waits = !message.kept.hasOwnAlert && (isDefaultStubOut || model.coolingUntil != nil)
             try Violation.unless(waits, "the stub for message \(message.seq) is forgotten")
         }

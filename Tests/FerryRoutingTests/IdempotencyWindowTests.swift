@@ -26,7 +26,7 @@ struct IdempotencyWindowTests {
     @Test func `A repeat finds the first answer, also while the first try is under way`() {
         var window = window()
         guard case .unknown = window.find(key(1)) else { return #expect(Bool(false), "never heard of") }
-        window.begin(key(1), content: key(7))
+        _ = window.begin(key(1), content: key(7))
         guard case .inFlight(let content) = window.find(key(1)) else {
             return #expect(Bool(false), "it is under way")
         }
@@ -37,12 +37,52 @@ struct IdempotencyWindowTests {
 
     @Test func `A first try that came to nothing leaves no trace`() {
         var window = window()
-        window.begin(key(1), content: key(7))
+        _ = window.begin(key(1), content: key(7))
         window.abandon(key(1))
         if case .unknown = window.find(key(1)) {} else { Issue.record("it is remembered") }
         window.settle(key(2), made(12), acceptedAt: start, segment: 1)
         window.abandon(key(2))
         #expect(answer(window, 2) == 12)
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `It says of every request what a naive window would`(seed: UInt64) {
+        var state = seed
+        func random(_ bound: UInt64) -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return (state >> 33) % bound
+        }
+        var window = window(entries: 40)
+        var tried: [UInt64: UInt64] = [:]
+        var rows: [(key: UInt64, answer: UInt64)] = []
+        func known(_ number: UInt64) -> UInt64? { rows.last { $0.key == number }?.answer }
+        for step in 0..<20_000 as Range<UInt64> {
+            let number = random(60)
+            if let content = tried[number], random(3) > 0 {
+                if random(4) == 0 {
+                    window.abandon(key(number))
+                } else {
+                    window.settle(key(number), made(step), acceptedAt: start, segment: 1)
+                    rows.append((number, step))
+                    if rows.count > 40 { rows.removeFirst() }
+                }
+                #expect(content < step)
+                tried[number] = nil
+            } else {
+                switch window.begin(key(number), content: key(step)) {
+                case .unknown:
+                    #expect(tried[number] == nil && known(number) == nil)
+                    tried[number] = step
+                case .inFlight(let content): #expect(content == key(tried[number] ?? .max))
+                case .answered(let answer): #expect(answer.content == key(known(number) ?? .max))
+                }
+            }
+            switch window.find(key(number)) {
+            case .unknown: #expect(tried[number] == nil && known(number) == nil)
+            case .inFlight(let content): #expect(content == key(tried[number] ?? .max))
+            case .answered(let answer): #expect(answer.content == key(known(number) ?? .max))
+            }
+        }
     }
 
     @Test func `Answers leave when their window is over and not before`() {
@@ -82,7 +122,7 @@ struct IdempotencyWindowTests {
     @Test func `A long life with a small budget remembers exactly the last ones`() {
         var window = window(entries: 1_500)
         for number in 1...10_000 as ClosedRange<UInt64> {
-            window.begin(key(number), content: key(number))
+            _ = window.begin(key(number), content: key(number))
             window.settle(key(number), made(number), acceptedAt: start, segment: 1)
         }
         #expect(window.count == 1_500)

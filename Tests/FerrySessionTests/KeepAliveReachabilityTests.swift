@@ -41,6 +41,18 @@ struct KeepAliveReachabilityTests {
         return world.now >= world.heard + 9 ? .keepAliveExpired : .fine
     }
 
+    /// A driver sets no timer where the machine says that its deadline came no closer; a wrong word would be a silent peer that
+    /// nobody looks at.
+    private static func checkingHaste(
+        _ machine: inout KeepAlive, _ change: (inout KeepAlive) -> Bool
+    ) throws(Violation) {
+        let before = machine.deadline(policy)
+        let mayBeCloser = change(&machine)
+        try Violation.unless(
+            mayBeCloser || machine.deadline(policy) >= before,
+            "the deadline came closer than \(before), and nobody was told")
+    }
+
     @Test func `Silence is judged by the last byte and the last progress in every reachable state`() {
         let search = ReachabilitySearch<World, Step>(
             events: { $0.isOver || $0.now > 24 ? [] : Step.allCases },
@@ -48,15 +60,15 @@ struct KeepAliveReachabilityTests {
                 let now = Instant(milliseconds: world.now)
                 switch step {
                 case .heard:
-                    world.machine.heard(now: now)
+                    try Self.checkingHaste(&world.machine) { $0.heard(now: now) }
                     (world.heard, world.isProbed) = (world.now, false)
                 case .sent:
-                    world.machine.sent(now: now)
+                    try Self.checkingHaste(&world.machine) { $0.sent(now: now) }
                     if world.inFlightSince == nil { (world.inFlightSince, world.progress) = (world.now, world.now) }
                 case .progressed, .emptied:
                     // An ack is a byte too.
-                    world.machine.heard(now: now)
-                    world.machine.progressed(isEmpty: step == .emptied, now: now)
+                    try Self.checkingHaste(&world.machine) { $0.heard(now: now) }
+                    try Self.checkingHaste(&world.machine) { $0.progressed(isEmpty: step == .emptied, now: now) }
                     (world.heard, world.isProbed) = (world.now, false)
                     world.progress = step == .emptied ? nil : world.now
                     world.inFlightSince = step == .emptied ? nil : world.inFlightSince ?? world.now

@@ -31,6 +31,18 @@ struct FactCodecTests {
         }
     }
 
+    @Test func `The devices of a chunk are told run by run, also of one that was cut`() {
+        let bytes = chunk(Sample.facts, two)
+        let expected = Sample.facts.indices.filter { $0 == 0 || two[$0 % 3] != two[($0 - 1) % 3] }.map { two[$0 % 3] }
+        for count in 0...bytes.count {
+            var found: [CID] = []
+            bytes.withUnsafeBytes { all in
+                FactReader.eachDevice(in: UnsafeRawBufferPointer(rebasing: all[..<count])) { found.append($0) }
+            }
+            #expect(expected.starts(with: found) && (count < bytes.count || found == expected))
+        }
+    }
+
     @Test func `Samples hold every kind`() {
         #expect(Set(Sample.facts.map(\.kind)) == Set(FactKind.allCases))
     }
@@ -113,7 +125,11 @@ struct FactCodecTests {
                 fact = .ended(Seq(1), EndReason.allCases[Int.random(in: 0..<EndReason.allCases.count, using: &dice)])
             }
             switch fact {
-            case .accepted: open += 1
+            case .accepted(let acceptance): open += acceptance.isBroadcast ? 0 : 1
+            case .broadcastPlaced(let targets): open += Int(targets)
+            case .broadcastOver(_, let targets):
+                guard open >= Int(targets) else { continue }
+                open -= Int(targets)
             case .ended:
                 guard open > 0 else { continue }
                 open -= 1

@@ -16,12 +16,12 @@ enum Sample {
     /// `ttl` nil is live only.
     static func acceptance(
         _ seq: UInt64, at time: Instant = at(0), ttl: Int64? = 60_000, wasOnline: Bool = true,
-        hasOwnAlert: Bool = false, stub: Acceptance.Stub = .none
+        hasOwnAlert: Bool = false, stub: Acceptance.Stub = .none, isBroadcast: Bool = false
     ) -> Acceptance {
         Acceptance(
             seq: Seq(seq), messageID: messageID(seq), taskID: taskID(seq), acceptedAt: time,
             expiresAt: ttl.map { time + .milliseconds($0) } ?? time, payloadBytes: 123, wasOnline: wasOnline,
-            hasOwnAlert: hasOwnAlert, stub: stub)
+            hasOwnAlert: hasOwnAlert, stub: stub, isBroadcast: isBroadcast)
     }
 
     static func attachment(_ session: SessionID = session, lastSeq: UInt64? = nil) -> Attachment {
@@ -45,6 +45,7 @@ enum Sample {
             .accepted(acceptance(1)), .accepted(acceptance(.max, ttl: nil, wasOnline: false, stub: .notWanted)),
             .accepted(acceptance(300, ttl: 259_200_000, wasOnline: false, hasOwnAlert: true, stub: .due)),
             .accepted(acceptance(5, wasOnline: false, stub: .noToken)),
+            .accepted(acceptance(6, stub: .notWanted, isBroadcast: true)),
             .sent(Seq(1), session, isOffLine: false), .sent(Seq(.max), SessionID(rawValue: .max), isOffLine: true),
             .gapSent(Gap(upTo: Seq(9), expired: 3, overflowed: .max)), .acknowledged(upTo: Seq(128)),
             .stubDue(upTo: Seq(3)), .noToken(upTo: Seq(4)), .stubRequested(.standard, upTo: Seq(3)),
@@ -55,6 +56,6 @@ enum Sample {
             .attached(attachment()), .attached(attachment(SessionID(rawValue: 0), lastSeq: .max)),
             .detached(session, .lost, closeCode: 1003), .detached(session, .bye, closeCode: 0),
             .detached(session, .background, closeCode: .max), .takenOver(session), .wentOffline, .started, .stopped,
-            .factsLost(.max),
+            .factsLost(.max), .broadcastPlaced(targets: 1 << 40), .broadcastOver(.noLiveSession, targets: 3),
         ] + EndReason.allCases.filter { $0 != .acknowledged }.map { .ended(Seq(77), $0) }
 }

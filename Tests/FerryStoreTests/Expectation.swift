@@ -19,6 +19,15 @@ struct Summary: Equatable {
     var highest: [Int: Seq] = [:]
     var requests: [Identifier128: RequestAnswer] = [:]
     var revoked: [[UInt8]: Instant] = [:]
+    struct Broadcast: Equatable {
+        var broadcast: AcceptedBroadcast
+        var places: [Int: Seq] = [:]
+        /// By partition, how many devices have it before them.
+        var waiting: [Int: UInt32] = [:]
+    }
+    var broadcasts: [Identifier128: Broadcast] = [:]
+    /// By partition.
+    var registered: [Int: UInt32] = [:]
 
     init(_ recovery: Recovery) {
         for device in recovery.devices {
@@ -33,6 +42,15 @@ struct Summary: Equatable {
         for (index, seq) in recovery.highest.enumerated() where seq > .zero { highest[index] = seq }
         for (key, answer, _) in recovery.requests { requests[key] = answer }
         for (digest, expiresAt, _) in recovery.revokedTokens { revoked[digest] = expiresAt }
+        for found in recovery.broadcasts {
+            var summary = Broadcast(broadcast: found.broadcast)
+            for (index, seq) in found.places.enumerated() where seq > .zero { summary.places[index] = seq }
+            for (index, count) in found.waiting.enumerated() where count > 0 { summary.waiting[index] = count }
+            broadcasts[found.broadcast.taskID.value] = summary
+        }
+        for (index, count) in recovery.registered.values.first?.enumerated() ?? [].enumerated() where count > 0 {
+            registered[index] = count
+        }
     }
 
     init(_ state: ModelShard.State) {
@@ -55,6 +73,18 @@ struct Summary: Equatable {
         highest = state.highest
         requests = state.requests
         revoked = state.revoked
+        for (task, broadcast) in state.broadcasts {
+            var summary = Broadcast(broadcast: broadcast, places: state.places[task] ?? [:])
+            for device in state.devices.values {
+                let partition = Partition(of: device.record.cid).index
+                guard let place = summary.places[partition], device.record.acknowledged < place else { continue }
+                summary.waiting[partition, default: 0] += 1
+            }
+            broadcasts[task] = summary
+        }
+        for device in state.devices.values {
+            registered[Partition(of: device.record.cid).index, default: 0] += 1
+        }
     }
 }
 
@@ -122,5 +152,7 @@ private func difference(_ found: Summary, _ wanted: Summary?) -> String {
     if found.highest != wanted.highest { lines.append("highest \(found.highest) / \(wanted.highest)") }
     if found.requests != wanted.requests { lines.append("requests") }
     if found.revoked != wanted.revoked { lines.append("revoked") }
+    if found.broadcasts != wanted.broadcasts { lines.append("broadcasts") }
+    if found.registered != wanted.registered { lines.append("registered \(found.registered) / \(wanted.registered)") }
     return lines.joined(separator: "\n")
 }

@@ -22,12 +22,17 @@ final class ModelShard {
         var highest: [Int: Seq] = [:]
         var requests: [Identifier128: RequestAnswer] = [:]
         var revoked: [[UInt8]: Instant] = [:]
+        /// By task.
+        var broadcasts: [Identifier128: AcceptedBroadcast] = [:]
+        var places: [Identifier128: [Int: Seq]] = [:]
     }
 
     let shard: Int
     private(set) var state = State()
     private var requestSegments: [Identifier128: UInt32] = [:]
     private var revokedSegments: [[UInt8]: UInt32] = [:]
+    private var broadcastSegments: [Identifier128: UInt32] = [:]
+    private var placeSegments: [Identifier128: UInt32] = [:]
     private var pending: [UInt64: [Record]] = [:]
     /// The state before each append that is not answered yet, in order.
     private(set) var unanswered: [(ticket: UInt64, before: State)] = []
@@ -79,6 +84,10 @@ final class ModelShard {
             if case .messageAccepted(let message) = record {
                 highest.append((Partition(of: message.cid), message.seq))
             }
+            if case .deviceRegistered(let registration) = record {
+                highest.append((Partition(of: registration.cid), registration.acknowledged))
+            }
+            if case .broadcastPlaced(let placement) = record { highest += placement.places }
             apply(record)
         }
         pending[ticket] = records
@@ -137,10 +146,27 @@ final class ModelShard {
                 gap.add(seq, outcome)
                 state.devices[cid]?.record.gap = gap
             }
-        case .stubDue(let cid, let upTo): state.devices[cid]?.record.stubDueUpTo = upTo
+        case .stubDue(let cid, let upTo):
+            if let before = state.devices[cid]?.record.stubDueUpTo {
+                state.devices[cid]?.record.stubDueUpTo = max(before, upTo)
+            }
         case .stubSettled(_, _, .noToken): break
-        case .stubSettled(let cid, let upTo, _): state.devices[cid]?.record.stubSettledUpTo = upTo
+        case .stubSettled(let cid, let upTo, _):
+            if let before = state.devices[cid]?.record.stubSettledUpTo {
+                state.devices[cid]?.record.stubSettledUpTo = max(before, upTo)
+            }
         case .apiTokenRevoked(let digest, let expiresAt): state.revoked[digest] = expiresAt
+        case .broadcastAccepted(let broadcast):
+            state.broadcasts[broadcast.taskID.value] = broadcast
+            state.requests[broadcast.request.key] = RequestAnswer(
+                content: broadcast.request.content, taskID: broadcast.taskID, wasOnline: false,
+                acceptedAt: broadcast.acceptedAt)
+        case .broadcastPlaced(let placement):
+            for (partition, seq) in placement.places {
+                state.places[placement.task, default: [:]][partition.index] = seq
+                state.highest[partition.index] = seq
+            }
+        case .broadcastExpired: break
         }
     }
 
@@ -214,6 +240,11 @@ final class ModelShard {
             }
             if let request = message.request { requestSegments[request.key] = location.segment }
         case .apiTokenRevoked(let digest, _): revokedSegments[digest] = location.segment
+        case .broadcastAccepted(let broadcast):
+            broadcastSegments[broadcast.taskID.value] = location.segment
+            requestSegments[broadcast.request.key] = location.segment
+        case .broadcastPlaced(let placement): placeSegments[placement.task] = location.segment
+        case .broadcastExpired: break
         case .deviceRegistered(let registration):
             state.devices[registration.cid]?.changed.insert(location.segment)
         case .pushTokenChanged(let cid, _, _), .deviceSeen(let cid, _), .acknowledged(let cid, _),
@@ -244,6 +275,14 @@ final class ModelShard {
         for (digest, expiresAt) in state.revoked where revokedSegments[digest] == segment {
             remains.revokedTokens.append((digest, expiresAt))
         }
+        for (task, broadcast) in state.broadcasts where broadcastSegments[task] == segment {
+            remains.broadcasts.append(RetainedBroadcast(broadcast, forgetAt: .distantFuture))
+        }
+        for (task, places) in state.places where placeSegments[task] == segment {
+            let places = places.sorted { $0.key < $1.key }.map { (partition: Partition(index: $0.key), seq: $0.value) }
+            remains.placements.append(
+                RetainedPlacement(BroadcastPlacement(task: task, places: places), forgetAt: .distantFuture))
+        }
         store.submit([.remains(segment: segment, remains, isLast: false)], from: shard)
         store.submit([.remains(segment: segment, SegmentRemains(), isLast: true)], from: shard)
     }
@@ -267,6 +306,15 @@ final class ModelShard {
         for (key, answer, segment) in recovery.requests {
             state.requests[key] = answer
             requestSegments[key] = segment
+        }
+        for found in recovery.broadcasts {
+            let task = found.broadcast.taskID.value
+            state.broadcasts[task] = found.broadcast
+            broadcastSegments[task] = found.contentSegment
+            for (index, seq) in found.places.enumerated() where seq > .zero {
+                state.places[task, default: [:]][index] = seq
+                placeSegments[task] = found.placeSegments[index]
+            }
         }
         for (digest, expiresAt, segment) in recovery.revokedTokens {
             state.revoked[digest] = expiresAt

@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import FerryStore
 
-/// What a busy gateway writes, by chance: registrations, messages, acknowledgements, drops, stubs.
+/// What a busy gateway writes, by chance: registrations, messages, broadcasts, acknowledgements, drops, stubs.
 struct RandomWork {
     var generator: SeededGenerator
     let devices: UInt64
@@ -18,10 +18,12 @@ struct RandomWork {
         let number = UInt64.random(in: 1...devices, using: &generator)
         let cid = Sample.cid(number)
         guard let device = state.devices[cid] else {
-            return Sample.registration(number, at: now).map { [.deviceRegistered($0)] } ?? []
+            guard var registration = Sample.registration(number, at: now) else { return [] }
+            registration.acknowledged = state.highest[Partition(of: cid).index] ?? .zero
+            return [.deviceRegistered(registration)]
         }
         let kept = device.kept.map(\.message.seq)
-        switch Int.random(in: 0..<20, using: &generator) {
+        switch Int.random(in: 0..<22, using: &generator) {
         case 0: return [.pushTokenChanged(cid: cid, token: Sample.token(UInt8(now & 255)), at: at)]
         case 1: return [.deviceSeen(cid: cid, at: at)]
         case 2: return [.apiTokenRevoked(digest: Array("\(now)".utf8), expiresAt: .distantFuture)]
@@ -35,15 +37,33 @@ struct RandomWork {
         case 8, 9:
             guard let seq = kept.randomElement(using: &generator) else { return [] }
             let states: [DeliveryState] = [.expired, .overflowed, .revoked, .handed]
-            return [.settled(cid: cid, seq: seq, state: states.randomElement(using: &generator) ?? .expired)]
+            let isLiveOnly = device.kept.contains { $0.message.seq == seq && $0.message.isLiveOnly }
+            let state = states.randomElement(using: &generator) ?? .expired
+            return [.settled(cid: cid, seq: seq, state: state, isTold: !isLiveOnly)]
         case 10:
             guard let upTo = kept.last else { return [] }
             return [.stubDue(cid: cid, upTo: upTo)]
         case 11:
             guard let upTo = kept.last else { return [] }
             return [.stubSettled(cid: cid, upTo: upTo, outcome: .accepted)]
+        case 20: return Sample.broadcast(UInt64(now), at: now, ttl: 1 << 40).map { [.broadcastAccepted($0)] } ?? []
+        case 21: return places(state)
         default: return accepts(state, cid, number)
         }
+    }
+
+    /// A broadcast's places in the partitions of some devices, and in some where nobody is.
+    private mutating func places(_ state: ModelShard.State) -> [Record] {
+        let unplaced = state.broadcasts.keys.filter { state.places[$0] == nil }.sorted()
+        guard let task = unplaced.randomElement(using: &generator) else { return [] }
+        let partitions = Set(
+            (1...devices + 3).map { Partition(of: Sample.cid($0)).index }.filter { _ in
+                Int.random(in: 0..<4, using: &generator) > 0
+            })
+        let places = partitions.sorted().map {
+            (partition: Partition(index: $0), seq: (state.highest[$0] ?? .zero).next)
+        }
+        return [.broadcastPlaced(BroadcastPlacement(task: task, places: places))]
     }
 
     private var at: Instant { Instant(milliseconds: now) }

@@ -12,6 +12,15 @@ struct RecordCodecTests {
         }
     }
 
+    @Test func `An acknowledgement written in one piece is the record that it would be`() {
+        for seq in [Seq(0), Seq(127), Seq(128), Seq(1 << 40), Seq(.max)] {
+            var (whole, short) = (ByteWriter([7]), ByteWriter([7]))
+            RecordCodec.append(.acknowledged(cid: Sample.cid(3), upTo: seq), to: &whole)
+            RecordCodec.appendAcknowledged(Sample.cid(3), upTo: seq, to: &short)
+            #expect(short.bytes == whole.bytes)
+        }
+    }
+
     @Test func `A message reads as a message, and another record does not`() {
         for record in Sample.records {
             var writer = ByteWriter()

@@ -23,6 +23,20 @@ enum Sample {
         }
     }
 
+    static func broadcast(
+        _ number: UInt64, payload: Int = 20, at: Int64 = 1_000, ttl: Int64 = 60_000
+    ) -> AcceptedBroadcast? {
+        AppID("app-1").map {
+            AcceptedBroadcast(
+                app: $0, taskID: TaskID(Identifier128(high: 8, low: number), monthDay: 1231, kind: .app),
+                messageID: MessageID(Identifier128(high: 7, low: number)), acceptedAt: Instant(milliseconds: at),
+                expiresAt: Instant(milliseconds: at + ttl),
+                request: RequestKey(
+                    key: Identifier128(high: 1 << 40, low: number), content: Identifier128(high: 2, low: number)),
+                payload: (0..<payload).map { UInt8(truncatingIfNeeded: $0 &+ Int(number)) })
+        }
+    }
+
     static func token(_ fill: UInt8) -> PushToken? {
         PushToken(environment: .production, bytes: [UInt8](repeating: fill, count: 32))
     }
@@ -44,7 +58,20 @@ enum Sample {
             .stubDue(cid: cid(1), upTo: Seq(1 << 40)),
             .apiTokenRevoked(digest: [UInt8](repeating: 9, count: 32), expiresAt: .distantPast),
         ]
-        if let registration = registration(1) { records.append(.deviceRegistered(registration)) }
+        if var registration = registration(1) {
+            records.append(.deviceRegistered(registration))
+            registration.acknowledged = Seq(300)
+            records.append(.deviceRegistered(registration))
+        }
+        if let broadcast = broadcast(4) { records.append(.broadcastAccepted(broadcast)) }
+        if let liveOnly = broadcast(5, payload: 0, ttl: 0) { records.append(.broadcastAccepted(liveOnly)) }
+        let task = Identifier128(high: 8, low: 4)
+        let places: [(partition: Partition, seq: Seq)] = [0, 1, 200, 1_023].map {
+            (Partition(index: $0), Seq(UInt64($0) + 1))
+        }
+        records.append(.broadcastPlaced(BroadcastPlacement(task: task, places: places)))
+        records.append(.broadcastPlaced(BroadcastPlacement(task: task, places: [])))
+        records.append(.broadcastExpired(task: task))
         for state in DeliveryState.allCases where state.isTerminal && state != .delivered {
             records.append(.settled(cid: cid(3), seq: Seq(4), state: state))
         }

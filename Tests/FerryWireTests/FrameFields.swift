@@ -37,7 +37,8 @@ enum FrameFields {
 
     private static func of(_ wishes: AttachWishes, _ extensions: AttachExtensions) -> [String: String] {
         var fields = [
-            "keepAlive": "\(wishes.keepAlive)", "window": "\(wishes.window)", "capabilities": "\(wishes.capabilities)",
+            "keepAlive": "\(wishes.keepAlive)", "window": "\(wishes.window)",
+            "capabilities": "\(wishes.capabilities.rawValue)",
         ]
         if let token = extensions.deviceToken {
             fields["extension 1"] = Hexadecimal.encode([token.environmentByte] + token.tokenBytes)
@@ -58,7 +59,8 @@ enum FrameFields {
         case .welcome(let welcome):
             return [
                 "type": "welcome", "sessionId": Epoch(welcome.sessionID.rawValue).description,
-                "epoch": welcome.epoch.description, "flags": welcome.isResumed ? "1" : "0",
+                "epoch": welcome.epoch.description,
+                "flags": "\((welcome.isResumed ? 1 : 0) + (welcome.compressesPayloads ? 2 : 0))",
                 "serverTime": "\(welcome.serverTime)", "keepAlive": "\(welcome.keepAlive)",
                 "window": "\(welcome.window)", "windowBytes": "\(welcome.windowBytes)",
                 "keptMessages": "\(welcome.keptMessages)", "keptBytes": "\(welcome.keptBytes)",
@@ -66,7 +68,7 @@ enum FrameFields {
             ]
         case .push(let push):
             return [
-                "type": "push", "seq": "\(push.seq)", "flags": "\(push.flags.rawValue & 1)",
+                "type": "push", "seq": "\(push.seq)", "flags": "\(push.flags.rawValue & 3)",
                 "msgid": push.messageID.description, "taskid": push.taskID, "payload": Hexadecimal.encode(push.payload),
             ]
         case .gap(let gap):
@@ -98,7 +100,9 @@ enum FrameFields {
         var fields: [String: String] = [:]
         for (name, value) in object {
             switch name {
-            case "flags": fields[name] = "\((try Samples.unwrap(value as? Int)) & 1)"
+            case "flags":
+                let known = object["type"] as? String == "resumed" ? 1 : 3
+                fields[name] = "\((try Samples.unwrap(value as? Int)) & known)"
             case "reasons": fields[name] = try sums(try Samples.unwrap(value as? [[String: Any]]))
             case "extensions":
                 for known in try Samples.unwrap(value as? [[String: Any]]) {

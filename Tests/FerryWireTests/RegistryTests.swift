@@ -21,7 +21,7 @@ struct RegistryTests {
             "appIdBytes": UInt64(WireLimits.appIDBytes), "taskIdBytes": UInt64(WireLimits.taskIDBytes),
             "closeTextBytes": UInt64(WireLimits.closeTextBytes), "clientInfoBytes": UInt64(WireLimits.clientInfoBytes),
             "windowDefault": WireLimits.windowDefault, "windowMaximum": WireLimits.windowMaximum,
-            "windowBytesDefault": WireLimits.windowBytesDefault,
+            "windowBytesDefault": WireLimits.windowBytesDefault, "compressionBytes": WireLimits.compressionBytes,
             "keepAliveDefaultSeconds": WireLimits.keepAliveDefaultSeconds,
             "keepAliveMinimumSeconds": WireLimits.keepAliveMinimumSeconds,
             "keepAliveMaximumSeconds": WireLimits.keepAliveMaximumSeconds,
@@ -34,6 +34,26 @@ struct RegistryTests {
             "linkKeepAliveSeconds": WireLimits.linkKeepAliveSeconds,
         ]
         for (name, value) in ours { #expect(registered[name] == value, "\(name)") }
+    }
+
+    @Test func `the bits of flags and capabilities are the registry's`() throws {
+        var ours: [String: Set<UInt64>] = [:]
+        for name in ["login", "register"] { ours[name] = [AttachWishes.Capabilities.compressedPayloads.rawValue] }
+        ours["push"] = Set([PushFrame.Flags.offLine, .compressed].map { UInt64($0.rawValue) })
+        // The others are fields of their own here: what they write is what counts.
+        let plain = WelcomeFrame(sessionID: SessionID(rawValue: 0), epoch: .none, isResumed: false)
+        var resumed = plain
+        resumed.isResumed = true
+        var compressing = plain
+        compressing.compressesPayloads = true
+        ours["welcome"] = Set([resumed, compressing].map { UInt64($0.body()[16] ^ plain.body()[16]) })
+        ours["resumed"] = [UInt64(ResumedFrame(sessionID: SessionID(rawValue: 0), isResumed: true).body()[8])]
+        var registered: [String: Set<UInt64>] = [:]
+        for row in try rows("flags", "bits") {
+            let bit = try #require(row["bit"] as? Int)
+            for frame in try #require(row["frames"] as? [String]) { registered[frame, default: []].insert(1 << bit) }
+        }
+        #expect(registered == ours)
     }
 
     @Test func `the close codes are the registry's`() throws {

@@ -26,7 +26,7 @@ enum Samples {
             .login(
                 LoginFrame(
                     appID: longApp, cid: CID(identifier), generation: .max, epoch: Epoch(.max), lastSeq: Seq(.max),
-                    wishes: AttachWishes(keepAlive: .max, window: .max, capabilities: .max),
+                    wishes: AttachWishes(keepAlive: .max, window: .max, capabilities: .init(rawValue: .max)),
                     extensions: AttachExtensions(
                         deviceToken: .set(token), clientInfo: String(repeating: "é", count: 32)),
                     proof: try bytes32(200))),
@@ -67,6 +67,14 @@ enum Samples {
                 PushFrame(
                     seq: Seq(.max), flags: .offLine, messageID: MessageID(identifier), taskID: "",
                     payload: Array(0...255))),
+            .push(
+                PushFrame(
+                    seq: Seq(2), flags: [.offLine, .compressed], messageID: MessageID(identifier), taskID: "t",
+                    payload: [1, 0x78])),
+            .welcome(
+                WelcomeFrame(
+                    sessionID: SessionID(rawValue: 1), epoch: Epoch(2), isResumed: false, compressesPayloads: true,
+                    proof: .zero)),
             .gap(GapFrame(Gap(upTo: Seq(12), expired: 2, overflowed: .max))),
             .gap(GapFrame(seq: .zero, upTo: .zero, count: 0)),
             .gap(GapFrame(seq: Seq(.max), upTo: Seq(.max), count: .max, expired: .max, overflowed: .max)),

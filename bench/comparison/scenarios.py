@@ -159,11 +159,27 @@ def scenarios(quick: bool, most_sockets: int) -> list[Scenario]:
             ["rate", "cpu"]),
         Scenario(
             "broadcast", f"Broadcast: five messages, one after the other, each to all of {idle:,} devices that are there",
-            ["--mode", "broadcast", "--devices", idle, "--messages", 5], peers("floor", "mosquitto", "redis"),
+            ["--mode", "broadcast", "--devices", idle, "--messages", 5],
+            [*peers("floor"), Contestant("ferry", "ferry", "`POST /push/all`"), *peers("mosquitto", "redis")],
             [Figure("rate", "delivered per second", lambda r: r["deliveredPerSecond"]),
              Figure("cpu", "server CPU-s per million", lambda r: r["gateway"]["cpuSecondsPerMillion"], 1),
              Figure("last", "until the last has the slowest, ms", lambda r: r["latency"]["max"] / 1e3), LOAD, OTHERS],
             ["rate", "cpu"], rounds=2),
+        Scenario(
+            "beside", f"Isolation: 5,000 per second to single devices of {devices:,} that are there, without and with broadcasts to "
+            "all of them, one after the other",
+            ["--mode", "broadcast", "--devices", devices, "--messages", 1, "--rate", 5_000, "--seconds", seconds],
+            [Contestant("ferry", "ferry")],
+            [Figure("p50", "p50 without, ms", lambda r: r["without"]["latency"]["p50"] / 1e3, 2),
+             Figure("p99", "p99 without, ms", lambda r: r["without"]["latency"]["p99"] / 1e3, 2),
+             Figure("p50with", "p50 with, ms", lambda r: r["with"]["latency"]["p50"] / 1e3, 2),
+             Figure("p99with", "p99 with, ms", lambda r: r["with"]["latency"]["p99"] / 1e3, 2),
+             Figure("ping", "ping p99 without, ms", lambda r: r["without"]["pingLatency"]["p99"] / 1e3, 2),
+             Figure("pingwith", "ping p99 with, ms", lambda r: r["with"]["pingLatency"]["p99"] / 1e3, 2),
+             Figure("broadcasts", "broadcasts meanwhile", lambda r: r["with"]["broadcasts"]), OTHERS],
+            note="Broadcasts follow each other without a pause, more than any backend would send; pings are a thousand a second, "
+            "from devices drawn at random, until the gateway's answer is read.",
+            rounds=1),
         Scenario(
             "idle", f"Idle: {idle:,} connections that are logged in and silent",
             ["--mode", "idle", "--devices", idle, "--seconds", 1 if quick else 2],

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A backend for Ferry with nothing but the standard library: a small client, and a command line around it.
 
-    push.py push CID 'Hello'      push.py status CID CID …
+    push.py push CID 'Hello'      push.py all 'Hello'      push.py status CID CID …
 """
 
 from __future__ import annotations
@@ -79,6 +79,17 @@ class FerryClient:
         data = self._authorized("POST", "/push/single/cid", body)
         task_id, results = next(iter(data.items()))
         return Receipt(task_id, results.get(cid.lower()) == "successed_online")
+
+    def push_all(self, payload: str, *, ttl: Optional[int] = None, request_id: Optional[str] = None) -> str:
+        """Pushes to every device of the app; answers the task's id. `ttl` and `request_id` as for one device."""
+        body: dict[str, Any] = {
+            "request_id": request_id or secrets.token_hex(16),
+            "audience": "all",
+            "push_message": {"transmission": payload},
+        }
+        if ttl is not None:
+            body["settings"] = {"ttl": ttl}
+        return str(self._authorized("POST", "/push/all", body)["taskid"])
 
     def status(self, cids: list[str]) -> dict[str, Status]:
         """Of at most 1,000 devices. Devices that the app does not have are not in the answer."""
@@ -167,6 +178,10 @@ def parse() -> argparse.Namespace:
     push.add_argument("--title", help="title of an alert of its own, for a device that is offline")
     push.add_argument("--body", help="text of that alert")
     push.add_argument("--request-id", metavar="ID", help="10 to 32 characters; makes a repeat safe")
+    everybody = commands.add_parser("all", help="pushes one message to every device of the app")
+    everybody.add_argument("payload")
+    everybody.add_argument("--ttl", type=int, metavar="MS", help="how long to keep it; 0: now or never")
+    everybody.add_argument("--request-id", metavar="ID", help="10 to 32 characters; makes a repeat safe")
     status = commands.add_parser("status", help="says which devices are online")
     status.add_argument("cid", nargs="+")
     return parser.parse_args()
@@ -182,6 +197,9 @@ def main() -> int:
                 options.cid, options.payload, ttl=options.ttl, ios={"aps": {"alert": alert}} if alert else None,
                 request_id=options.request_id)
             print(json.dumps({"taskId": receipt.task_id, "online": receipt.was_online}))
+        elif options.command == "all":
+            print(json.dumps({
+                "taskId": client.push_all(options.payload, ttl=options.ttl, request_id=options.request_id)}))
         else:
             for cid, status in client.status(options.cid).items():
                 print(json.dumps({"cid": cid, "online": status.is_online, "lastLogin": status.last_login}))

@@ -124,8 +124,29 @@ class Check:
                 opening.append(body)
         self.that(next(proofs, None) is None, f"{case['name']}, all proofs")
 
+    def payload(self, case: dict[str, Any]) -> None:
+        """A compressed payload, and each change of one byte: that may be a fault, but never another original."""
+        data, original = unhex(case["hex"]), unhex(case["original"]) if "original" in case else None
+        self.that(self._inflated(data) == (original or case.get("mustFail", b"")), case["name"])
+        if original is not None:
+            for at in range(len(data)):
+                for mask in (range(1, 256) if len(original) < 1000 else (1, 0x10, 0x80, 0xFF)):
+                    found = self._inflated(data[:at] + bytes([data[at] ^ mask]) + data[at + 1:])
+                    self.that(isinstance(found, int) or found == original, f"{case['name']}, byte {at} ^ {mask}")
+
+    @staticmethod
+    def _inflated(data: bytes) -> Any:
+        try:
+            return wire.inflated(data)
+        except wire.Fault as fault:
+            return fault.code
+
     def file(self, path: pathlib.Path) -> None:
         content = json.loads(path.read_text(encoding="utf-8"))
+        if content["kind"] == "compressed":
+            for case in content["cases"]:
+                self.payload(case)
+            return
         stream, frames = b"", []
         for case in content["cases"]:
             if content["kind"] == "proofs":
@@ -146,7 +167,7 @@ class Check:
 
 
 def main() -> int:
-    files = sorted(VECTORS.glob("*.json"))
+    files = sorted([*VECTORS.glob("*.json"), *VECTORS.glob("payload/*.json")])
     if not files:
         print(f"There are no vectors in {VECTORS}.", file=sys.stderr)
         return 1

@@ -203,9 +203,11 @@ class Device:
         self._last_at_once = float("-inf")
         self._online_since: Optional[float] = None
         self._stopping = self._interruptible = False
+        self._compression = not options.no_compression  # off after a payload that could not be read [CMP-007]
         self._wake, self._wake_end = socket.socketpair()
         # Of the present session:
         self._window = self._window_bytes = self._keep_alive = 1
+        self._compressed = False  # agreed [CMP-002]
         self._waiting = self._waiting_bytes = 0
         self._ack_deadline = float("inf")
 
@@ -340,7 +342,8 @@ class Device:
 
     def _introduce(self, link: Link, name: str, values: dict[str, Any], key: bytes, opening: list[bytes]) -> bytes:
         """Sends `login` or `register`; returns its whole body."""
-        values = {**values, "appId": self._options.app, "keepAlive": 0, "window": 0, "capabilities": 0}
+        values = {**values, "appId": self._options.app, "keepAlive": 0, "window": 0,
+                  "capabilities": wire.CAPABILITY_COMPRESSED_PAYLOADS if self._compression else 0}
         extensions = [(wire.EXTENSION_CLIENT_INFO, CLIENT_INFO)]
         if self._token and self._token != self._store.saved.savedToken:
             data = bytes([self._options.environment]) + self._options.device_token
@@ -380,6 +383,7 @@ class Device:
             self._handed = 0
         self._keep_alive, self._window = welcome["keepAlive"], welcome["window"]
         self._window_bytes = welcome["windowBytes"]
+        self._compressed = self._compression and bool(welcome["flags"] & wire.FLAG_COMPRESSED_PAYLOADS)
         self._waiting, self._waiting_bytes, self._ack_deadline = 0, 0, float("inf")
         emit("online", cid=self._store.saved.cid, kept=welcome["keptMessages"])
         while not self._done():
@@ -388,6 +392,7 @@ class Device:
                 if self._done():
                     break
             else:
+                self._read_ended(link)
                 self._keep_time(link)
                 link.receive(min(self._ack_deadline, link.pong_deadline, link.last_sent + self._keep_alive))
         self._acknowledge(link)
@@ -420,6 +425,7 @@ class Device:
 
     def _handle(self, link: Link, frame: wire.Frame) -> None:
         if frame.name == "push":
+            self._unpack(frame)
             self._take(link, frame, len(frame["payload"]))
         elif frame.name == "gap":
             self._take(link, frame, 0)
@@ -435,6 +441,18 @@ class Device:
             # This device never sends foreground, so `resumed` is as misplaced as the frames of the handshake.
             raise wire.Fault(wire.PROTOCOL_ERROR, f"{frame.name} came in a session")  # [FRM-017]
 
+    def _unpack(self, frame: wire.Frame) -> None:
+        """Puts the original of a compressed payload in its place. What cannot be read is not taken [CMP-003, CMP-007]."""
+        if not frame["flags"] & wire.FLAG_COMPRESSED:
+            return
+        try:
+            if not self._compressed:
+                raise wire.Fault(wire.PROTOCOL_ERROR, "a payload is compressed, and that was not agreed")
+            frame.values["payload"] = wire.inflated(frame["payload"])
+        except wire.Fault:
+            self._compression = False
+            raise
+
     def _take(self, link: Link, frame: wire.Frame, size: int) -> None:
         """Hands a message or gap over unless it is a repeat, and sees to its ack [DLV-005, DLV-006, DLV-008]."""
         if frame["seq"] > self._handed:
@@ -443,8 +461,13 @@ class Device:
         self._waiting += 1
         self._waiting_bytes += size
         self._ack_deadline = min(self._ack_deadline, time.monotonic() + ACK_DELAY_SECONDS)
-        if (self._waiting >= min(ACK_EVERY_MESSAGES, max(1, self._window // 2))
-                or 2 * self._waiting_bytes >= self._window_bytes):
+        if (self._waiting >= max(1, self._window // 2) or 2 * self._waiting_bytes >= self._window_bytes
+                or time.monotonic() >= self._ack_deadline):
+            self._acknowledge(link)
+
+    def _read_ended(self, link: Link) -> None:
+        """One ack for many messages of one read, when all of them are handed over [DLV-024]."""
+        if self._waiting >= ACK_EVERY_MESSAGES:
             self._acknowledge(link)
 
     def _hand_over(self, frame: wire.Frame) -> None:
@@ -460,7 +483,8 @@ class Device:
         except UnicodeDecodeError:
             payload = {"payloadBase64": base64.b64encode(frame["payload"]).decode()}
         emit("payload", seq=frame["seq"], msgId=frame["msgid"].hex(), taskId=frame["taskid"],
-             offLine=bool(frame["flags"] & wire.FLAG_OFFLINE), appId=self._options.app, **payload)
+             offLine=bool(frame["flags"] & wire.FLAG_OFFLINE), appId=self._options.app,
+             **({"compressed": True} if frame["flags"] & wire.FLAG_COMPRESSED else {}), **payload)
         self._payloads += 1
 
     def _acknowledge(self, link: Link) -> None:
@@ -498,6 +522,7 @@ def parse(arguments: Optional[list[str]] = None) -> argparse.Namespace:
     parser.add_argument("--device-token", type=bytes.fromhex, metavar="HEX")
     parser.add_argument("--environment", choices=("sandbox", "production"), help="the environment of the device token")
     parser.add_argument("--count", type=int, metavar="N", help="leave after so many payloads")
+    parser.add_argument("--no-compression", action="store_true", help="want all payloads uncompressed")
     parser.add_argument("--no-ack", action="store_true", help="acknowledge nothing, and do not store what was reached")
     options = parser.parse_args(arguments)
     if (options.device_token is None) != (options.environment is None):

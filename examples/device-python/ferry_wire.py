@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import zlib
 from dataclasses import dataclass, field
 from typing import Any, Iterable, Optional
 
@@ -17,14 +18,16 @@ MAX_BODY_FROM_GATEWAY = 66_560
 APP_ID_BYTES = 64
 APP_ID_SIGNS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
 PUSH_TOKEN_BYTES = 128
+PAYLOAD_BYTES = 65_536
 NO_EPOCH = bytes(8)
 
 PROTOCOL_ERROR, VERSION_NOT_SUPPORTED, FRAME_TOO_LARGE, FIELD_OUT_OF_RANGE = 5000, 5001, 5004, 5005
 
 TO_GATEWAY, TO_DEVICE, BOTH = "toGateway", "toDevice", "both"
 EXTENSION_DEVICE_TOKEN, EXTENSION_CLIENT_INFO = 1, 2
-FLAG_RESUMED = 1
-FLAG_OFFLINE = 1
+CAPABILITY_COMPRESSED_PAYLOADS = 1  # of login and register
+FLAG_RESUMED, FLAG_COMPRESSED_PAYLOADS = 1, 2  # of welcome
+FLAG_OFFLINE, FLAG_COMPRESSED = 1, 2  # of push
 GAP_REASONS = {1: "expired", 2: "overflowed"}
 
 BACK_OFF, RECONNECT, REGISTER_ANEW, WAIT_FOR_FOREGROUND, STOP = (
@@ -111,7 +114,7 @@ LAYOUTS = (
         signed=True),
     Layout(0x44, "push", TO_DEVICE, (
         _varint("seq"), Field("flags", "byte"), _raw("msgid", 16), Field("taskid", "text", limit=64),
-        Field("payload", "bytes", limit=65_536))),
+        Field("payload", "bytes", limit=PAYLOAD_BYTES))),
     Layout(0x45, "gap", TO_DEVICE, (
         _varint("seq"), _varint("upTo"), _varint("count"), Field("reasons", "reasons"))),
     Layout(0x46, "resumed", TO_DEVICE, (_raw("sessionId", 8), Field("flags", "byte"), *_KEPT)),
@@ -184,6 +187,9 @@ class _Reader:
     def at_end(self) -> bool:
         return self._at == len(self._data)
 
+    def rest(self) -> bytes:
+        return self.raw(len(self._data) - self._at)
+
     def raw(self, count: int) -> bytes:
         if count > len(self._data) - self._at:
             raise Fault(PROTOCOL_ERROR, "a body ends too early")
@@ -246,6 +252,22 @@ def decode_frame(kind: int, body: bytes, direction: str = TO_DEVICE) -> Optional
         tag = reader.varint()
         extensions.append((tag, reader.string()))
     return Frame(layout.name, values, extensions, tail, body)
+
+
+def inflated(payload: bytes) -> bytes:
+    """The original of a compressed payload; its length is judged before anything is inflated [CMP-004...CMP-006]."""
+    reader = _Reader(payload)
+    length = reader.varint()
+    if length > PAYLOAD_BYTES:
+        raise Fault(FIELD_OUT_OF_RANGE, "a compressed payload is too long")
+    stream = zlib.decompressobj()
+    try:
+        original = stream.decompress(reader.rest(), length + 1)  # one more, so that more shows
+    except zlib.error as error:
+        raise Fault(PROTOCOL_ERROR, f"a compressed payload is damaged: {error}") from error
+    if len(original) != length or not stream.eof or stream.unused_data:
+        raise Fault(PROTOCOL_ERROR, "a compressed payload is not as long as it says")
+    return original
 
 
 class FrameSplitter:

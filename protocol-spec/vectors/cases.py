@@ -26,6 +26,10 @@ REGISTER = {"appId": "demo.app-1", "installationKey": INSTALLATION, "keepAlive":
 WELCOME = {"sessionId": SESSION, "epoch": EPOCH, "flags": 0, "serverTime": 1796050000000, "keepAlive": 240,
            "window": 64, "windowBytes": 262144, "keptMessages": 3, "keptBytes": 90}
 PUSH = {"seq": 42, "flags": 0, "msgid": MSGID, "taskid": TASKID, "payload": b'{"hello":"world"}'}
+# As in payload_cases.py: a frame's reader does not look into it.
+COMPRESSED = bytes.fromhex(
+    "8201780175cc410e80200c05d1ab345df704dea692af982010298984707771afbb799be96c2d8317765e8d85b72b9d531aa34e196e9b2a00b5"
+    "54498d70ecdee42df3a05aaa06ca411d7848ff7ead88ff2b1e0fd49d2a93")
 HELLO = body("hello", {"version": 1, "nonce": CLIENT_NONCE})
 CHALLENGE = body("challenge", {"version": 1, "nonce": SERVER_NONCE})
 
@@ -168,6 +172,7 @@ def login():
     group.good("all-zero", ["HSK-006", "HSK-010"], LOGIN | {"generation": 0, "epoch": bytes(8), "lastSeq": 0})
     group.good("all-at-the-top", ["HSK-006", "HSK-010", "FRM-018"], LOGIN | {
         "generation": TOP, "epoch": b"\xff" * 8, "lastSeq": TOP, "keepAlive": TOP, "window": TOP, "capabilities": TOP})
+    group.good("compressed-payloads", ["CMP-001"], LOGIN | {"capabilities": 1})
     app_ids(group, LOGIN)
     known_extensions(group, LOGIN)
     group.usual(LOGIN)
@@ -184,6 +189,7 @@ def register():
                                                               "window": 0})
     group.good("all-at-the-top", ["HSK-007", "HSK-010", "FRM-018"], REGISTER | {
         "installationKey": b"\xff" * 32, "keepAlive": TOP, "window": TOP, "capabilities": TOP})
+    group.good("compressed-payloads", ["CMP-001"], REGISTER | {"capabilities": 1})
     app_ids(group, REGISTER)
     known_extensions(group, REGISTER)
     group.usual(REGISTER)
@@ -209,6 +215,8 @@ def welcome():
     group.good("plain", ["HSK-012"], WELCOME)
     group.good("resumed", ["HSK-012", "DLV-016"], WELCOME | {"flags": 1})
     group.good("unknown-flags", ["FRM-018"], WELCOME | {"flags": 0xFF})
+    group.good("compressed-payloads", ["HSK-012", "CMP-002"], WELCOME | {"flags": 2})
+    group.good("resumed-compressed-payloads", ["HSK-012", "CMP-002"], WELCOME | {"flags": 3})
     group.good("at-the-bottom", ["HSK-012", "HSK-028"], WELCOME | {
         "serverTime": 0, "keepAlive": 1, "window": 1, "windowBytes": 1, "keptMessages": 0, "keptBytes": 0})
     group.good("at-the-top", ["HSK-012"], WELCOME | {
@@ -226,6 +234,8 @@ def push():
     group.good("plain", ["DLV-002"], PUSH)
     group.good("offline-flag", ["DLV-002", "DLV-021"], PUSH | {"flags": 1})
     group.good("unknown-flags", ["FRM-018", "DLV-002"], PUSH | {"flags": 0xFE})
+    group.good("compressed", ["DLV-002", "CMP-004"], PUSH | {"flags": 2, "payload": COMPRESSED})
+    group.good("compressed-offline", ["DLV-002", "CMP-004"], PUSH | {"flags": 3, "payload": COMPRESSED})
     for seq in (0, 1, 127, 128, 16383, 16384, (1 << 32) - 1, 1 << 32, (1 << 53) + 1, (1 << 63) - 1, 1 << 63, TOP):
         group.good(f"seq-{seq}", ["DLV-002", "FRM-004"], PUSH | {"seq": seq})
     group.good("payload-empty", ["DLV-003"], PUSH | {"payload": b""})

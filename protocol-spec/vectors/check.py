@@ -56,6 +56,21 @@ def registries(found):
             found.append(f"10-backend-link.md: {item['name']}")
 
 
+def flags(found, names):
+    """Each bit is one of a field that its frames have, stands in the text of its requirement, and is there once."""
+    text = "".join(chapters().values())
+    seen = set()
+    for item in codec.registry("flags")["bits"]:
+        for name in item["frames"]:
+            if item["field"] not in {field["name"] for field in codec.BY_NAME[name]["fields"]}:
+                found.append(f"flags.json: {name} has no {item['field']}")
+            if (name, item["field"], item["bit"]) in seen:
+                found.append(f"flags.json: bit {item['bit']} of {name} is there twice")
+            seen.add((name, item["field"], item["bit"]))
+        if item["spec"] not in names or item["name"] not in text:
+            found.append(f"flags.json: {item['name']}")
+
+
 def example(found):
     """Each run of hex in the worked example is part of the handshake in proofs.json that it shows."""
     stored = json.loads((codec.ROOT / "vectors" / "proofs.json").read_text())["cases"]
@@ -108,6 +123,7 @@ def problems():
     names = requirements(found)
     cited(found, names)
     registries(found)
+    flags(found, names)
     example(found)
     dialogues(found)
     return found

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import pathlib
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -215,3 +216,19 @@ def decode(data, direction):
     extensions = reader.extensions()
     check_meaning(known["name"], values, extensions)
     return known["name"], values, extensions, tail
+
+
+def inflate(payload):
+    """The original of a compressed payload."""
+    reader = Reader(payload)
+    count = reader.varint()
+    if count > LIMITS["payloadBytes"]:
+        raise Fault(OUT_OF_RANGE, "the original is too long")
+    stream = zlib.decompressobj()
+    try:
+        original = stream.decompress(payload[reader.at:], count + 1)
+    except zlib.error as error:
+        raise Fault(PROTOCOL_ERROR, str(error)) from error
+    if len(original) != count or not stream.eof or stream.unused_data:
+        raise Fault(PROTOCOL_ERROR, "the stream is not what the length says")
+    return original

@@ -11,6 +11,7 @@ import cases
 import check
 import codec
 import link_cases
+import payload_cases
 import transcripts
 
 HERE = codec.ROOT / "vectors"
@@ -79,6 +80,18 @@ def written(case):
     return out | {"frame": shown(name, values, extensions, proof)}
 
 
+def payload_written(case):
+    """The same for the payload of a compressed push."""
+    out = {"name": case.name, "spec": case.spec, "hex": packed(case.payload)}
+    try:
+        original = codec.inflate(case.payload)
+    except codec.Fault as fault:
+        assert case.expected == fault.code, (case.name, fault.code, str(fault))
+        return out | {"mustFail": fault.code}
+    assert case.expected == original, case.name
+    return out | {"original": packed(original)}
+
+
 def text(kind, items):
     lines = ",\n".join("    " + json.dumps(item, ensure_ascii=True) for item in items)
     return '{\n  "kind": "%s",\n  "cases": [\n%s\n  ]\n}\n' % (kind, lines)
@@ -90,10 +103,12 @@ def main():
     files |= {f"link/{kind}.json": text(kind, [written(case) for case in group])
               for kind, group in link_cases.all().items()}
     files["link/proofs.json"] = text("proofs", transcripts.links())
+    files["payload/compressed.json"] = text("compressed", [payload_written(case) for case in payload_cases.all()])
     names = [item["name"] for content in files.values() for item in json.loads(content)["cases"]]
     assert len(names) == len(set(names)), "a case name is used twice"
     if "--check" not in sys.argv[1:]:
-        (HERE / "link").mkdir(exist_ok=True)
+        for folder in ("link", "payload"):
+            (HERE / folder).mkdir(exist_ok=True)
         for name, content in files.items():
             (HERE / name).write_text(content)
     wrong = [name for name, content in files.items() if not (HERE / name).exists()

@@ -33,15 +33,15 @@ def handshake(name, spec, secrets, frames, proofs):
     }
 
 
-def login():
+def login(name, spec, capabilities, flags):
     secret = cases.SECRET
-    unsigned = codec.body("login", cases.LOGIN)
+    unsigned = codec.body("login", cases.LOGIN | {"capabilities": capabilities})
     first = step("ferry/1 login", secret, [HELLO, CHALLENGE, unsigned])
     whole = sealed(first)
-    answer = codec.body("welcome", cases.WELCOME | {"flags": 1})
+    answer = codec.body("welcome", cases.WELCOME | {"flags": flags})
     second = step("ferry/1 welcome", secret, [HELLO, CHALLENGE, whole, answer])
     frames = [("hello", HELLO), ("challenge", CHALLENGE), ("login", whole), ("welcome", sealed(second))]
-    return handshake("login-handshake", ["HSK-016", "HSK-017", "HSK-020"], {"deviceSecret": secret.hex()},
+    return handshake(name, ["HSK-016", "HSK-017", "HSK-020", *spec], {"deviceSecret": secret.hex()},
                      frames, [first, second])
 
 
@@ -81,7 +81,8 @@ def links():
 
 def all():
     return [
-        login(),
+        login("login-handshake", [], 0, 1),
+        login("login-handshake-compressed-payloads", ["CMP-001", "CMP-002"], 1, 3),
         registration("register-handshake", "correct horse battery staple", []),
         registration("register-handshake-with-extensions", "correct horse battery staple",
                      [(1, b"\x01" + bytes(range(32))), (2, b"example/1.0")]),

@@ -51,6 +51,26 @@ enum ASCII {
         return nil
     }
 
+    /// Whether both hold the same `count` bytes from these places on; both have as many. Sixteen bytes at a time.
+    static func isSame(_ left: [UInt8], _ leftStart: Int, _ right: [UInt8], _ rightStart: Int, count: Int) -> Bool {
+        left.withUnsafeBytes { left in
+            right.withUnsafeBytes { right in
+                var index = 0
+                while index + 16 <= count {
+                    let one = left.loadUnaligned(fromByteOffset: leftStart + index, as: SIMD16<UInt8>.self)
+                    let other = right.loadUnaligned(fromByteOffset: rightStart + index, as: SIMD16<UInt8>.self)
+                    if one != other { return false }
+                    index += 16
+                }
+                while index < count {
+                    if left[leftStart + index] != right[rightStart + index] { return false }
+                    index += 1
+                }
+                return true
+            }
+        }
+    }
+
     /// The number that a hex digit of either case stands for.
     static func hexValue(_ digit: UInt8) -> UInt8? {
         switch digit {

@@ -92,6 +92,20 @@ package struct HTTPFields: Hashable, Sendable {
         }
     }
 
+    /// Field `index` has another value from now on.
+    mutating func replaceValue(_ index: Int, with value: ArraySlice<UInt8>) {
+        let old = entries[index]
+        bytes.replaceSubrange(Int(old.valueStart)..<Int(old.end), with: value)
+        let grown = Int32(truncatingIfNeeded: value.count) - (old.end - old.valueStart)
+        guard grown != 0 else { return }
+        entries[index].end += grown
+        for later in entries.indices.dropFirst(index + 1) {
+            entries[later].nameStart += grown
+            entries[later].valueStart += grown
+            entries[later].end += grown
+        }
+    }
+
     func value(_ index: Int) -> ArraySlice<UInt8> {
         let entry = entries[index]
         return bytes[Int(entry.valueStart)..<Int(entry.end)]

@@ -4,8 +4,8 @@
 ///     while true { switch decoder.next() { … } }   // until .needsMore or .refused
 ///
 /// It holds at most one request's worth of bytes, plus what was appended and not yet asked for: a driver that stops
-/// calling `next()` must stop appending. Between requests it holds no memory but its last short request line. What it answers does not depend on how
-/// the bytes were cut.
+/// calling `next()` must stop appending. Between requests it holds no memory but its last short head. What it answers does not
+/// depend on how the bytes were cut.
 package struct HTTPRequestDecoder {
     private enum Phase {
         case requestLine
@@ -32,6 +32,12 @@ package struct HTTPRequestDecoder {
     private var lastLine: [UInt8] = []
     private var lastParsed: RequestLine?
     private static let rememberedLineBytes = 256
+    private var known: KnownHead?
+    /// Where the head in the making begins in `buffer`, while all that has come of it is there.
+    private var headStart: Int?
+    /// Names the head of the last request, length of the body apart, among all of this decoder; nil when it is not remembered.
+    /// Who has looked at a head of that number need not look at it again.
+    package private(set) var headNumber: UInt64?
     private var emptyLines = 0
     private var lineBudget = 0
     private var fieldBudget = 0
@@ -70,6 +76,7 @@ package struct HTTPRequestDecoder {
         while true {
             switch phase {
             case .requestLine:
+                if takeKnownHead() { continue }
                 let tooLong = HTTPRefusal.requestLineTooLong
                 guard let line = try takeLine(limits.requestLineBytes, tooLong) else { return needsMore() }
                 try begin(line)
@@ -120,6 +127,7 @@ package struct HTTPRequestDecoder {
             return
         }
         let parsed = try read(line)
+        headStart = emptyLines == 0 ? line.startIndex : nil
         request = HTTPRequest(method: parsed.method, segments: parsed.segments, query: parsed.query)
         isVersion10 = parsed.isVersion10
         allowFields()
@@ -163,7 +171,33 @@ package struct HTTPRequestDecoder {
         case .chunked:
             phase = .chunkSize
         }
+        rememberHead(framing)
         return framing.expectsContinue
+    }
+
+    private mutating func rememberHead(_ framing: MessageFraming) {
+        headNumber = nil
+        guard let start = headStart, let request, framing.isPlain,
+            let head = KnownHead(buffer[start..<cursor], request, isVersion10, number: (known?.number ?? 0) + 1)
+        else { return }
+        known = head
+        headNumber = head.number
+    }
+
+    /// The head of before, once more.
+    private mutating func takeKnownHead() -> Bool {
+        guard emptyLines == 0, let match = known?.match(buffer, from: cursor, bodyLimit: limits.bodyBytes) else {
+            return false
+        }
+        request = match.request
+        isVersion10 = match.isVersion10
+        headNumber = match.number
+        cursor = match.end
+        scanned = cursor
+        missing = match.bodyBytes
+        if missing > 0 { request?.body.reserveCapacity(min(missing, 4096)) }
+        phase = .fixedBody
+        return true
     }
 
     private mutating func beginChunk(_ line: ArraySlice<UInt8>) throws(HTTPRefusal) {
@@ -239,6 +273,7 @@ package struct HTTPRequestDecoder {
     }
 
     private mutating func needsMore() -> HTTPDecoded {
+        headStart = nil
         releaseUsed()
         if cursor > 0 {
             buffer.removeSubrange(..<cursor)

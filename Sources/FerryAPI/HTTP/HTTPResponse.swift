@@ -71,7 +71,7 @@ package struct HTTPResponse: Hashable, Sendable {
 }
 
 extension StaticString {
-    fileprivate var utf8: UnsafeBufferPointer<UInt8> {
+    var utf8: UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(start: utf8Start, count: utf8CodeUnitCount)
     }
 }

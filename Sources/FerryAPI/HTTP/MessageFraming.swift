@@ -9,10 +9,14 @@ struct MessageFraming: Hashable {
     private(set) var keepAlive: Bool
     private(set) var expectsContinue = false
 
+    /// A body of one stated length, or none, and nobody waits: all that most requests have.
+    private(set) var isPlain = false
+
     /// Two lengths, or a length that peers may read differently, are how requests are smuggled past a proxy: refused.
     init(_ fields: HTTPFields, isVersion10: Bool, bodyLimit: Int) throws(HTTPRefusal) {
         var (hosts, codings) = (0, 0)
         var contentLength: Int?
+        var lengths = 0
         var (closes, keeps) = (false, false)
         for index in 0..<fields.count {
             if fields.isNamed(index, "host") {
@@ -26,6 +30,7 @@ struct MessageFraming: Hashable {
                     throw .malformed("two values of Content-Length differ")
                 }
                 contentLength = number
+                lengths += 1
             } else if fields.isNamed(index, "transfer-encoding") {
                 codings += 1
                 guard codings == 1, isEqualIgnoringCase(fields.value(index), "chunked") else {
@@ -57,7 +62,9 @@ struct MessageFraming: Hashable {
             length = .fixed(contentLength)
         }
         // RFC 9110 §10.1.1: a 1.0 client knows no interim answer, and without a body there is nothing to wait for.
+        let isExpecting = expectsContinue
         expectsContinue = expectsContinue && !isVersion10 && length != .fixed(0)
+        isPlain = codings == 0 && lengths < 2 && !isExpecting
     }
 
     private static func number(_ text: ArraySlice<UInt8>) throws(HTTPRefusal) -> Int {

@@ -64,6 +64,8 @@ package enum APIAnswer: Hashable, Sendable {
     case pushedBatch([Pushed], refused: [RefusedPush])
     /// Of a batch whose sender wants to know nothing of single messages.
     case taken
+    /// A push to all.
+    case pushedAll(task: TaskID)
     case statuses([Device])
     /// One JSON object, as it is.
     case timeline([UInt8])
@@ -77,7 +79,7 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .pushedBatch, .taken, .statuses, .timeline:
+        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .taken, .statuses, .timeline:
             HTTPResponse(status: 200, body: envelope)
         }
     }
@@ -103,6 +105,11 @@ package enum APIAnswer: Hashable, Sendable {
             writer.name(plain: { Hexadecimal.append(cid.value, to: &$0) })
             writer.string(status.rawValue)
             writer.endObject()
+            writer.endObject()
+        case .pushedAll(let task):
+            writer.name("data")
+            writer.beginObject()
+            writer.member("taskid", task.description)
             writer.endObject()
         case .statuses(let devices):
             writer.name("data")

@@ -6,6 +6,7 @@ package enum APIRequest: Hashable, Sendable {
     case revoke(token: String)
     case pushSingle(SinglePush)
     case pushBatch(PushBatch)
+    case pushAll(BroadcastPush)
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
     case timeline(TimelineQuery)
@@ -30,7 +31,7 @@ package struct AuthRequest: Hashable, Sendable {
 }
 
 /// For how long a message is kept for a device that is not there.
-package enum TimeToLive: Hashable, Sendable {
+package enum TimeToLive: Hashable, Sendable, BitwiseCopyable {
     /// Delivered now or never (ttl −1 and 0).
     case liveOnly
     /// 1...259,200,000.
@@ -75,6 +76,39 @@ package struct SinglePush: Hashable, Sendable {
         writer.string(Array((alert.collapseID ?? "").utf8))
         return writer.bytes
     }
+}
+
+/// `POST /push/all`: a message for every device of the app.
+package struct BroadcastPush: Hashable, Sendable {
+    /// As in a `SinglePush`.
+    package let requestID: String
+    /// The transmission, UTF-8, not empty.
+    package let payload: [UInt8]
+    package let ttl: TimeToLive
+
+    package init(requestID: String, payload: [UInt8], ttl: TimeToLive) {
+        self.requestID = requestID
+        self.payload = payload
+        self.ttl = ttl
+    }
+
+    /// Bytes that two of them share exactly when their content is the same: payload and ttl.
+    package var contentDigestInput: [UInt8] {
+        var writer = ByteWriter()
+        writer.string(payload)
+        switch ttl {
+        case .liveOnly: writer.varint(0)
+        case .milliseconds(let milliseconds): writer.varint(UInt64(max(0, milliseconds)))
+        }
+        return writer.bytes
+    }
+}
+
+/// What a push that came over a link asks for, checked.
+package struct LinkPushTerms: Hashable, Sendable {
+    package let ttl: TimeToLive
+    /// The sender's own alert; nil for the gateway's default.
+    package let alert: APNsAlert?
 }
 
 /// `POST /push/single/batch/cid`: up to 200 single pushes in one call.

@@ -1,4 +1,4 @@
-package import FerryCore
+internal import FerryCore
 
 /// Reads the parameters of calls. It keeps a JSON parser, so there is one a thread.
 package final class APIRequestParser {
@@ -21,6 +21,8 @@ package final class APIRequestParser {
             read(request.body) { fields throws(APIError) in .pushSingle(try SinglePush(fields, limits: limits)) }
         case .pushBatch:
             read(request.body) { fields throws(APIError) in .pushBatch(try PushBatch(fields, limits: limits)) }
+        case .pushAll:
+            read(request.body) { fields throws(APIError) in .pushAll(try BroadcastPush(fields, limits: limits)) }
         case .revoke(let token): .success(.revoke(token: token))
         case .userStatus(let cids): Self.devices(cids).map { .userStatus($0) }
         case .timeline(let cid, let query): TimelineQuery.read(cid: cid, query: query).map { .timeline($0) }
@@ -30,18 +32,19 @@ package final class APIRequestParser {
     }
 
     /// A push that came over a link, checked like one that came over HTTP, but for the characters of its payload, which is
-    /// of bytes. `ttl` is in milliseconds, nil for the default, and not looked at for a live-only one.
+    /// of bytes. `ttl` is in milliseconds, 0 for the default, and not looked at for a live-only one. `alert` and
+    /// `collapseID` are empty where there is none. Allocates nothing where there is no alert.
     package func linkPush(
-        cid: CID, payload: [UInt8], ttl: UInt64?, isLiveOnly: Bool, alert: [UInt8], collapseID: String,
-        isBackground: Bool
-    ) -> Result<SinglePush, APIError> {
+        payload: UnsafeRawBufferPointer, ttl: UInt64, isLiveOnly: Bool, alert: UnsafeRawBufferPointer,
+        collapseID: UnsafeRawBufferPointer, isBackground: Bool
+    ) -> Result<LinkPushTerms, APIError> {
         guard !payload.isEmpty else { return .failure(.empty("payload")) }
         let time: TimeToLive
         if isLiveOnly {
             time = .liveOnly
         } else {
-            let milliseconds = ttl ?? UInt64(APILimits.defaultTimeToLive)
-            guard milliseconds > 0, milliseconds <= UInt64(APILimits.maximumTimeToLive) else {
+            let milliseconds = ttl == 0 ? UInt64(APILimits.defaultTimeToLive) : ttl
+            guard milliseconds <= UInt64(APILimits.maximumTimeToLive) else {
                 return .failure(
                     .invalid("ttl", "\(milliseconds), must be 1 to \(APILimits.maximumTimeToLive) milliseconds"))
             }
@@ -50,12 +53,14 @@ package final class APIRequestParser {
         var checked: APNsAlert?
         if !alert.isEmpty || !collapseID.isEmpty {
             do throws(APIError) {
-                checked = try APNsAlert.read(alert, collapseID: collapseID, isBackground: isBackground, json)
+                checked = try APNsAlert.read(
+                    Array(alert), collapseID: String(decoding: collapseID, as: UTF8.self), isBackground: isBackground,
+                    json)
             } catch {
                 return .failure(error)
             }
         }
-        return .success(SinglePush(requestID: "", cid: cid, payload: payload, ttl: time, alert: checked))
+        return .success(LinkPushTerms(ttl: time, alert: checked))
     }
 
     private func read(

@@ -6,6 +6,7 @@ package struct APIRoute: Hashable, Sendable {
         case revoke(token: String)
         case pushSingle
         case pushBatch
+        case pushAll
         /// Comma-separated, as it stands in the path.
         case userStatus(cids: String)
         /// The device as it stands in the path, and the query of the URL.
@@ -26,7 +27,7 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .pushBatch, .userStatus, .timeline: true
+        case .pushSingle, .pushBatch, .pushAll, .userStatus, .timeline: true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -82,6 +83,7 @@ package enum APIRouter {
             switch count {
             case 3 where path[2] == "auth": (.authenticate, .post)
             case 4 where path[2] == "auth" && path[3] != "": (.revoke(token: path[3]), .delete)
+            case 4 where path[2] == "push" && path[3] == "all": (.pushAll, .post)
             case 5 where path[2] == "push" && path[3] == "single" && path[4] == "cid": (.pushSingle, .post)
             case 6 where path[2] == "push" && path[3] == "single" && path[4] == "batch" && path[5] == "cid":
                 (.pushBatch, .post)

@@ -12,10 +12,10 @@ extension SinglePush {
         self.init(requestID: requestID, cid: cid, payload: payload, ttl: ttl, alert: alert)
     }
 
-    private static func readRequestID(_ fields: FieldReader) throws(APIError) -> String {
+    static func readRequestID(_ fields: FieldReader) throws(APIError) -> String {
         guard let requestID = try fields.nonEmptyString("request_id") else { throw .empty("request_id") }
-        // Bytes first, so that a long one is not counted through.
-        guard requestID.utf8.count <= 128, (10...32).contains(requestID.unicodeScalars.count) else {
+        // Bytes first, so that a long one is not counted through. Every character has one byte that continues no other.
+        guard requestID.utf8.count <= 128, (10...32).contains(requestID.utf8.count { $0 & 0xc0 != 0x80 }) else {
             throw .invalid("request_id", "\(Excerpt.quoted(requestID)), must have 10 to 32 characters")
         }
         return requestID
@@ -41,7 +41,7 @@ extension SinglePush {
         return CID(found)
     }
 
-    private static func readPayload(_ fields: FieldReader, limits: APILimits) throws(APIError) -> [UInt8] {
+    static func readPayload(_ fields: FieldReader, limits: APILimits) throws(APIError) -> [UInt8] {
         guard let message = try fields.object("push_message", at: "push_message") else {
             throw .null("push_message")
         }
@@ -71,7 +71,7 @@ extension SinglePush {
         return payload
     }
 
-    private static func readSettings(_ fields: FieldReader) throws(APIError) -> TimeToLive {
+    static func readSettings(_ fields: FieldReader) throws(APIError) -> TimeToLive {
         guard let settings = try fields.object("settings", at: "settings") else {
             return .milliseconds(APILimits.defaultTimeToLive)
         }

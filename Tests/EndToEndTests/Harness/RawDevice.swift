@@ -196,10 +196,11 @@ final class RawDevice {
     /// From `hello` to `welcome`.
     @discardableResult
     func login(
-        _ identity: TestIdentity, at place: StreamPlace = .none, window: UInt64 = 0, keepAlive: UInt64 = 0
+        _ identity: TestIdentity, at place: StreamPlace = .none, window: UInt64 = 0, keepAlive: UInt64 = 0,
+        capabilities: AttachWishes.Capabilities = []
     ) async throws -> WelcomeFrame {
         try await sayHello()
-        let wishes = AttachWishes(keepAlive: keepAlive, window: window)
+        let wishes = AttachWishes(keepAlive: keepAlive, window: window, capabilities: capabilities)
         try await send(.login(try loginFrame(identity, at: place, wishes: wishes)))
         return try await takeWelcome(identity)
     }

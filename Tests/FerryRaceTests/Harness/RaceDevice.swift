@@ -43,9 +43,11 @@ final class RaceDevice {
     }
 
     /// A session; what the gateway sends right behind the welcome is not taken yet.
-    func attach(lastSeq: Seq = .zero, window: UInt64 = 0) throws -> RaceLine {
+    func attach(
+        lastSeq: Seq = .zero, window: UInt64 = 0, capabilities: AttachWishes.Capabilities = []
+    ) throws -> RaceLine {
         let line = try greet()
-        line.login(lastSeq: lastSeq, window: window)
+        line.login(lastSeq: lastSeq, window: window, capabilities: capabilities)
         // Not `settle`: a read of what is kept may stay under way.
         for _ in 0..<3 { world.turn() }
         if !line.hasWelcome { world.settle() }
@@ -53,10 +55,12 @@ final class RaceDevice {
         return line
     }
 
-    fileprivate func loginFrame(_ app: AppID, lastSeq: Seq, window: UInt64) -> LoginFrame {
+    fileprivate func loginFrame(
+        _ app: AppID, lastSeq: Seq, window: UInt64, capabilities: AttachWishes.Capabilities
+    ) -> LoginFrame {
         LoginFrame(
             appID: app, cid: cid, generation: generation, epoch: epoch, lastSeq: lastSeq,
-            wishes: AttachWishes(window: window))
+            wishes: AttachWishes(window: window, capabilities: capabilities))
     }
 
     fileprivate var deviceSecret: [UInt8] { secret }
@@ -110,8 +114,9 @@ final class RaceLine {
     }
 
     /// The login is in the gateway's socket when this returns.
-    func login(lastSeq: Seq = .zero, window: UInt64 = 0) {
-        prove(.login(device.loginFrame(world.app, lastSeq: lastSeq, window: window)))
+    func login(lastSeq: Seq = .zero, window: UInt64 = 0, capabilities: AttachWishes.Capabilities = []) {
+        prove(
+            .login(device.loginFrame(world.app, lastSeq: lastSeq, window: window, capabilities: capabilities)))
     }
 
     private func prove(_ frame: DeviceFrame) {

@@ -1,0 +1,248 @@
+internal import FerryAPI
+internal import FerryCore
+internal import FerryIO
+internal import FerryRouting
+internal import FerryStats
+internal import FerryStore
+internal import FerryWire
+
+/// `POST /push/all`: from the call to the owner of the app, who takes it once, and to all shards, who give it its places. The
+/// call is answered when every place is on disk, so that what is posted after the answer comes after it everywhere (P2).
+extension Shard {
+    mutating func order(_ push: BroadcastPush, _ app: App, _ origin: APIOrigin) {
+        let partition = Partition(of: app.id)
+        let key = Self.requestKey(app.id, push, partition)
+        post(
+            .order(.broadcast(BroadcastOrder(app: app.id, push: push, key: key, origin: origin))),
+            to: partition.owner(among: environment.shards))
+    }
+
+    /// The digests of (app, request id) and of the content. The key's low bits are the app's partition, so that after a restart
+    /// the owner takes it. No push to one device has the same: its name ends in 16 bytes of a cid.
+    private static func requestKey(_ app: AppID, _ push: BroadcastPush, _ partition: Partition) -> RequestKey {
+        var name = ByteWriter()
+        name.string(app.text.utf8)
+        name.string(push.requestID.utf8)
+        name.string("all".utf8)
+        let zero = Identifier128(high: 0, low: 0)
+        var key = Identifier128(bytes: Cryptography.sha256(name.bytes)) ?? zero
+        key.low = key.low / UInt64(Limits.partitions) * UInt64(Limits.partitions) + UInt64(partition.index)
+        let content = Identifier128(bytes: Cryptography.sha256(push.contentDigestInput)) ?? zero
+        return RequestKey(key: key, content: content)
+    }
+
+    // MARK: - The owner's part
+
+    mutating func take(_ order: BroadcastOrder) {
+        switch requests.find(order.key.key) {
+        case .answered(let first):
+            guard first.content == order.key.content else { return refuseRepeat(order) }
+            if placing[first.taskID.value] != nil {
+                placing[first.taskID.value]?.waiting.append(order.origin)
+            } else {
+                answer(order.origin, .success(first.taskID))
+            }
+        case .inFlight(let content):
+            guard content == order.key.content else { return refuseRepeat(order) }
+            openBroadcasts[order.key.key, default: []].append(order.origin)
+        case .unknown:
+            if let error = shortage(for: order) { return answer(order.origin, .failure(error)) }
+            accept(order)
+        }
+    }
+
+    private mutating func refuseRepeat(_ order: BroadcastOrder) {
+        answer(order.origin, .failure(.requestIDReused(order.push.requestID)))
+    }
+
+    /// Why it cannot be taken; nil, and its content's bytes taken of the budget, when it can.
+    private mutating func shortage(for order: BroadcastOrder) -> APIError? {
+        if isDiskShort { return refusal(.disk) }
+        if isMemoryShort(for: order.push.payload.count + MemoryCost.order) { return refusal(.memory) }
+        guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
+            return refusal(.sync)
+        }
+        let number = broadcastLine(of: order.app)
+        let live = broadcasts.lines[number].liveCount + openBroadcasts.count
+        guard live < environment.configuration.broadcastsPerApp else {
+            counters.refused[Shortage.broadcasts.rawValue] += 1
+            return .tooManyBroadcasts("the app has \(live) live pushes to all (broadcastsPerApp)")
+        }
+        guard environment.broadcastBudget.take(order.push.payload.count) else {
+            counters.refused[Shortage.broadcasts.rawValue] += 1
+            return .tooManyBroadcasts("live pushes to all hold as much memory as they may (broadcastBytes)")
+        }
+        return nil
+    }
+
+    private mutating func accept(_ order: BroadcastOrder) {
+        _ = requests.begin(order.key.key, content: order.key.content)
+        openBroadcasts[order.key.key] = [order.origin]
+        let expiresAt: Instant =
+            switch order.push.ttl {
+            case .liveOnly: now
+            case .milliseconds(let milliseconds): now + .milliseconds(milliseconds)
+            }
+        let broadcast = AcceptedBroadcast(
+            app: order.app, taskID: TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .app),
+            messageID: MessageID(randomIdentifier()), acceptedAt: now, expiresAt: expiresAt, request: order.key,
+            payload: order.push.payload)
+        let content = BroadcastContent(
+            broadcast,
+            compressed: compressor.compressed(order.push.payload, environment.configuration.compressionBytes),
+            budget: environment.broadcastBudget)
+        append(.broadcastAccepted(broadcast), .broadcastAccepted(content))
+    }
+
+    /// The record is on disk.
+    mutating func broadcastAccepted(_ content: BroadcastContent, segment: UInt32) {
+        let broadcast = content.broadcast
+        let answer = RequestAnswer(
+            content: broadcast.request.content, taskID: broadcast.taskID, wasOnline: false,
+            acceptedAt: broadcast.acceptedAt)
+        requests.settle(broadcast.request.key, answer, acceptedAt: broadcast.acceptedAt, segment: segment)
+        keepOnDisk(broadcast, segment: segment)
+        placing[broadcast.taskID.value] = PlacingBroadcast(
+            content: content, missing: environment.shards,
+            waiting: openBroadcasts.removeValue(forKey: broadcast.request.key) ?? [])
+        for shard in 0..<environment.shards { post(.place(content), to: shard) }
+    }
+
+    mutating func keepOnDisk(_ broadcast: AcceptedBroadcast, segment: UInt32) {
+        var known = broadcast
+        known.payload = []
+        ownBroadcasts.append(OwnBroadcast(broadcast: known, segment: segment))
+    }
+
+    /// It is not on disk and will not be.
+    mutating func broadcastRefused(_ content: BroadcastContent) {
+        requests.abandon(content.broadcast.request.key)
+        for origin in openBroadcasts.removeValue(forKey: content.broadcast.request.key) ?? [] {
+            answer(origin, .failure(.busy(retryAfterSeconds: 5)))
+        }
+    }
+
+    /// The places of one more shard are on disk.
+    mutating func placesKnown(_ task: Identifier128) {
+        guard var known = placing.removeValue(forKey: task) else { return }
+        known.missing -= 1
+        guard known.missing <= 0 else {
+            placing[task] = known
+            return
+        }
+        for origin in known.waiting { answer(origin, .success(known.content.broadcast.taskID)) }
+    }
+
+    private mutating func answer(_ origin: APIOrigin, _ result: Result<TaskID, APIError>) {
+        post(.reply(.broadcast(origin, result)), to: origin.shard)
+    }
+
+    // MARK: - Every shard's part
+
+    /// The app's line, which begins here if there is none.
+    mutating func broadcastLine(of app: AppID) -> Int {
+        let number = devices.number(of: app)
+        broadcasts.begin(number, app)
+        return number
+    }
+
+    /// A broadcast draws one `seq` in each partition, as a message does in one.
+    mutating func place(_ wanted: WantedPlaces) {
+        var seqs = [Seq](repeating: .zero, count: broadcasts.partitions)
+        var places: [(partition: Partition, seq: Seq)] = []
+        places.reserveCapacity(seqs.count)
+        for local in seqs.indices where wanted.isWanted(local) {
+            let partition = broadcasts.partition(local)
+            sequences[partition.index] = sequences[partition.index].next
+            journal.partitions.insert(partition.index)
+            seqs[local] = sequences[partition.index]
+            places.append((partition, seqs[local]))
+        }
+        let placement = BroadcastPlacement(task: wanted.content.broadcast.taskID.value, places: places)
+        append(.broadcastPlaced(placement), .broadcastPlaced(PendingPlaces(wanted, seqs: seqs)))
+    }
+
+    /// The places are on disk: from now on it is in the streams. Whoever was registered before is in the count, and nobody else,
+    /// since registrations go through the same journal in the same order.
+    mutating func broadcastPlaced(_ pending: PendingPlaces, segment: UInt32) {
+        let content = pending.wanted.content
+        let number = broadcastLine(of: content.broadcast.app)
+        let targets = broadcasts.targets(number, pending.seqs)
+        broadcasts.add(
+            number, content.broadcast, content, seqs: pending.seqs, segment: segment, unreached: targets)
+        note(.broadcastPlaced(targets: UInt64(targets)), ofTask: content.broadcast.taskID)
+        let owner = Partition(of: content.broadcast.app).owner(among: environment.shards)
+        post(.placesKnown(content.broadcast.taskID.value), to: owner)
+        broadcasts.wantPass(number)
+    }
+
+    /// Other places are drawn in a while: what was drawn is below what others may have by now. Who waits for the answer goes on
+    /// waiting: a refusal would be a lie, since the broadcast is on disk.
+    mutating func placesRefused(_ pending: PendingPlaces) {
+        unplaced.append(pending.wanted)
+        deferredUntil = min(deferredUntil, now + .seconds(1))
+    }
+
+    mutating func placeAgain() {
+        guard !unplaced.isEmpty else { return }
+        let again = unplaced
+        unplaced = []
+        for wanted in again { place(wanted) }
+    }
+
+    // MARK: - The end
+
+    /// At each tick: the end of a broadcast is on disk before anybody is told of it.
+    mutating func endBroadcastsInTime() {
+        guard now >= broadcasts.nextEnd else { return }
+        for (number, ordinal) in broadcasts.takeEnding(now: now) {
+            guard let index = broadcasts.index(number, ordinal: ordinal) else { continue }
+            let task = broadcasts.lines[number].placed[index].broadcast.taskID.value
+            append(.broadcastExpired(task: task), .broadcastExpired(number, ordinal: ordinal))
+        }
+    }
+
+    mutating func broadcastExpired(_ number: Int, ordinal: UInt32) {
+        guard let index = broadcasts.index(number, ordinal: ordinal) else { return }
+        end(number, index, .ttlRanOut)
+        // Devices that have it in their logs.
+        broadcasts.wantPass(number)
+        broadcasts.trim(number, endedBefore: now + (.zero - environment.configuration.broadcastRetention))
+    }
+
+    private mutating func end(_ number: Int, _ index: Int, _ reason: EndReason) {
+        let task = broadcasts.lines[number].placed[index].broadcast.taskID
+        let count = broadcasts.end(number, index)
+        if count > 0 { note(.broadcastOver(reason, targets: UInt64(count)), ofTask: task) }
+    }
+
+    /// Every device that had a session when they came has been looked at.
+    mutating func endLiveOnlyBroadcasts(_ number: Int) {
+        for index in broadcasts.passed(number) { end(number, index, .noLiveSession) }
+    }
+
+    private mutating func note(_ fact: Fact, ofTask task: TaskID) { note(fact, of: CID(task.value)) }
+
+    // MARK: - Retirement
+
+    /// What this shard keeps of broadcasts on disk goes to the tables.
+    mutating func gatherBroadcasts(upTo segment: UInt32, into remains: inout SegmentRemains) {
+        let retention = environment.configuration.broadcastRetention
+        remains.placements = broadcasts.takePlacements(upTo: segment, retention: retention)
+        for own in ownBroadcasts where own.segment <= segment {
+            var broadcast = own.broadcast
+            broadcast.payload =
+                placing[broadcast.taskID.value]?.content.broadcast.payload ?? broadcasts.payload(of: broadcast) ?? []
+            remains.broadcasts.append(
+                RetainedBroadcast(broadcast, forgetAt: broadcast.expiresAt + retention))
+        }
+        ownBroadcasts.removeAll { $0.segment <= segment }
+    }
+}
+
+extension APIError {
+    /// 30019: the app, or the gateway, has as many live broadcasts as it may. A repeat makes sense later.
+    static func tooManyBroadcasts(_ why: String) -> APIError {
+        APIError(code: 30019, message: "please retry later: \(why)", retryAfterSeconds: 60)
+    }
+}
