@@ -37,10 +37,13 @@ struct Replay {
     // MARK: - Tables
 
     private mutating func readTables() throws(StoreFailure) {
+        var place = -1
         try tables.scan(.queue) { key, value throws(StoreFailure) in
-            guard let fields = AcceptedFields(body: value), key.elementsEqual(QueueRow.key(fields.cid, fields.seq))
-            else { throw StoreFailure(.corrupted, "A row of kept messages cannot be read") }
-            let place = try device(fields.cid)
+            guard let fields = AcceptedFields(body: value), QueueRow.isKey(key, fields.cid, fields.seq) else {
+                throw StoreFailure(.corrupted, "A row of kept messages cannot be read")
+            }
+            // A device's rows lie together.
+            if place < 0 || devices[place].cid != fields.cid { place = try device(fields.cid) }
             let none = RecordLocation(segment: 0, offset: 0, length: 0)
             devices[place].log.append(Self.message(fields, at: none, hasRow: true))
             raise(fields.cid, fields.seq)

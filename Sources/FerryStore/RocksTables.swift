@@ -97,6 +97,8 @@ final class RocksTables: Tables {
         bound.withUnsafeBufferPointer { boundBytes in
             rocksdb_readoptions_set_iterate_upper_bound(options, boundBytes.baseAddress, boundBytes.count)
             rocksdb_readoptions_set_readahead_size(options, 2 << 20)
+            // What is read once from end to end would only fill the cache's memory.
+            rocksdb_readoptions_set_fill_cache(options, 0)
             let iterator = rocksdb_create_iterator(handles.database, options)
             defer { rocksdb_iter_destroy(iterator) }
             Self.withKey(table, key) { rocksdb_iter_seek(iterator, $0, $1) }

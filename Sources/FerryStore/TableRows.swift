@@ -79,6 +79,11 @@ enum QueueRow {
         writer.uint64(seq.rawValue)
         return writer.bytes
     }
+
+    static func isKey(_ key: UnsafeRawBufferPointer, _ cid: CID, _ seq: Seq) -> Bool {
+        var reader = ByteReader(key)
+        return reader.cid() == cid && reader.uint64() == seq.rawValue && reader.isAtEnd
+    }
 }
 
 /// The answer to a request id. The time comes first in the key, so that what is past its window lies together.
