@@ -67,7 +67,7 @@ struct Replay {
         try tables.scan(.broadcasts) { key, value throws(StoreFailure) in
             switch BroadcastRow.read(key: key, value: value) {
             case .content(let broadcast): broadcasts.take(broadcast, segment: 0)
-            case .places(let placement): place(placement, segment: 0)
+            case .places(let placement): self.place(placement, segment: 0)
             case nil: throw StoreFailure(.corrupted, "A row of broadcasts cannot be read")
             }
             return true
