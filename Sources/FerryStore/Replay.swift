@@ -37,15 +37,15 @@ struct Replay {
     // MARK: - Tables
 
     private mutating func readTables() throws(StoreFailure) {
-        var place = -1
+        var last = -1
         try tables.scan(.queue) { key, value throws(StoreFailure) in
             guard let fields = AcceptedFields(body: value), QueueRow.isKey(key, fields.cid, fields.seq) else {
                 throw StoreFailure(.corrupted, "A row of kept messages cannot be read")
             }
             // A device's rows lie together.
-            if place < 0 || devices[place].cid != fields.cid { place = try device(fields.cid) }
+            if last < 0 || devices[last].cid != fields.cid { last = try device(fields.cid) }
             let none = RecordLocation(segment: 0, offset: 0, length: 0)
-            devices[place].log.append(Self.message(fields, at: none, hasRow: true))
+            devices[last].log.append(Self.message(fields, at: none, hasRow: true))
             raise(fields.cid, fields.seq)
             return true
         }
