@@ -74,7 +74,10 @@ final class Ledger {
         }
         attempts += 1
         posts[number].firstSentAt = min(posts[number].firstSentAt, clock.now)
-        if posts[number].attempts == 0 { posts[number].isOwed = devices[posts[number].device].cid != nil }
+        // Only devices that exist have pushes of their own.
+        if posts[number].attempts == 0, posts[number].first != nil {
+            posts[number].isOwed = devices[posts[number].device].cid != nil
+        }
         posts[number].attempts += 1
         posts[number].open += 1
         noteForgetting()

@@ -163,7 +163,7 @@ internal import Testing
         try await backend.push(away.cid, all: texts)
         _ = try await world.log(with: ["error store", "File too large"])
         let before = try world.segments()
-        #expect(before > 4)
+        #expect(before > 2)
         try await world.limitFileSize(to: nil)
         let deadline = ContinuousClock.now + patience
         while try world.segments() > 2 {
