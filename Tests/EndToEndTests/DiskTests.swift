@@ -159,7 +159,7 @@ internal import Testing
         let away = try await RawDevice(world).register()
         let backend = try await Backend(world)
         try await world.limitFileSize(to: 300_000)
-        let texts = (0..<1_000).map { "\($0) \(Hexadecimal.encode(Cryptography.random(1_400)))" }
+        let texts = (0..<2_500).map { "\($0) \(Hexadecimal.encode(Cryptography.random(1_400)))" }
         try await backend.push(away.cid, all: texts)
         _ = try await world.log(with: ["error store", "File too large"])
         let before = try world.segments()
@@ -175,7 +175,7 @@ internal import Testing
         try await world.restartAfterKill()
         let back = try await RawDevice(world)
         try await back.login(away)
-        try await expect(back, takes: 1_000)
+        try await expect(back, takes: 2_500)
     }
 
     /// The last room goes to segments and to what of them goes to the tables; with some of these sizes, what those merge
