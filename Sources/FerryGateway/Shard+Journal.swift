@@ -20,20 +20,22 @@ extension Shard {
         markChanged(device)
         guard !devices[device].isAckPending else { return }
         devices[device].isAckPending = true
+        if acknowledging.isEmpty { acksDue = now + Self.ackHold }
         acknowledging.append(Int32(device))
     }
 
+    /// A sync costs the same for one ack as for a hundred, and nobody waits for theirs: alone they wait a little for what goes to
+    /// the disk anyway. What a crash takes of them the clients say again at their next login.
+    var holdsAcks: Bool {
+        now < acksDue && acknowledging.count < Self.mostHeldAcks && journal.isEmpty && forgotten.isEmpty
+            && retirement == nil && !isDraining
+    }
+
+    private static var ackHold: Duration { .milliseconds(2) }
+    private static var mostHeldAcks: Int { 512 }
+
     mutating func submitJournal() {
-        for place in acknowledging.indices {
-            let device = Int(acknowledging[place])
-            guard devices.isInUse(device) else { continue }
-            devices[device].isAckPending = false
-            let cid = devices[device].cid
-            let seq = devices[device].machine.acknowledged
-            RecordCodec.appendAcknowledged(cid, upTo: seq, to: &journal.writer)
-            note(.acknowledged(upTo: seq), of: cid)
-        }
-        acknowledging.removeAll(keepingCapacity: true)
+        if !holdsAcks { journalAcks() }
         if now >= deferredUntil {
             let again = deferred
             deferred = []
@@ -61,6 +63,19 @@ extension Shard {
             environment.store.submit([.forget(forgotten)], from: index)
             forgotten.removeAll(keepingCapacity: true)
         }
+    }
+
+    private mutating func journalAcks() {
+        for place in acknowledging.indices {
+            let device = Int(acknowledging[place])
+            guard devices.isInUse(device) else { continue }
+            devices[device].isAckPending = false
+            let cid = devices[device].cid
+            let seq = devices[device].machine.acknowledged
+            RecordCodec.appendAcknowledged(cid, upTo: seq, to: &journal.writer)
+            note(.acknowledged(upTo: seq), of: cid)
+        }
+        acknowledging.removeAll(keepingCapacity: true)
     }
 
     mutating func handle(_ event: StoreEvent) {

@@ -102,9 +102,12 @@ struct Shard: ~Copyable {
     var lastSession: UInt64
     var random: RandomPool
 
+    /// Devices with acks that are not journalled yet, and when they are to be at the latest.
+    var acknowledging: [Int32] = []
+    var acksDue = Instant.distantPast
+
     // Per tick.
     var dirty: [Int32] = []
-    var acknowledging: [Int32] = []
     var linkAnswers: [LinkAnswers] = []
     /// Links that may have an answer to send, by token.
     var answeringLinks: [UInt64] = []
@@ -229,7 +232,7 @@ struct Shard: ~Copyable {
     /// What the end of a tick left over; no event would wake the loop for it.
     var hasMoreToDo: Bool {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
-        return !dirty.isEmpty || !journal.isEmpty || !acknowledging.isEmpty || !forgotten.isEmpty
+        return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
             || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty
     }
@@ -237,6 +240,7 @@ struct Shard: ~Copyable {
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd)
+        if !acknowledging.isEmpty { next = min(next, acksDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
         let wait = (next - environment.clock()).inMilliseconds
