@@ -13,13 +13,14 @@ final class SpareFile: Sendable {
     }
 
     static let name = "journal.spare"
-    private static let pieceBytes = 1 << 20
-    /// So many bytes and a sync, so that others' syncs do not wait for all of it.
-    private static let bytesPerSync = 4 << 20
+    /// So many bytes and a sync, and then a pause, so that others' syncs wait for little of it and seldom.
+    private static let pieceBytes = 256 << 10
+    private static let pauseMilliseconds: Int32 = 5
 
     /// What the thread holds too.
     private final class Shared: Sendable {
         let state = Mutex(State.none)
+        let isEnding = Atomic(false)
     }
 
     private let path: String
@@ -32,7 +33,11 @@ final class SpareFile: Sendable {
         path = "\(folder)/\(Self.name)"
     }
 
-    deinit { finish() }
+    /// What is under way is given up.
+    deinit {
+        shared.isEnding.store(true, ordering: .relaxed)
+        finish()
+    }
 
     /// Returns when nothing is under way.
     func finish() { thread.withLock { $0?.join() } }
@@ -49,7 +54,7 @@ final class SpareFile: Sendable {
         thread.withLock { thread in
             thread?.join()
             thread = try? OSThread(name: "store-spare") {
-                let file = try? Self.make(path, bytes, in: folder)
+                let file = try? Self.make(path, bytes, in: folder, unless: shared)
                 if file == nil { try? Directory.removeFile(path) }
                 shared.state.withLock { $0 = file.map { .ready($0, bytes: bytes) } ?? .none }
             }
@@ -69,24 +74,38 @@ final class SpareFile: Sendable {
         return taken
     }
 
-    private static func make(_ path: String, _ bytes: Int, in folder: String) throws(SystemError) -> OpenFile? {
+    private static func make(
+        _ path: String, _ bytes: Int, in folder: String, unless shared: Shared
+    ) throws(SystemError) -> OpenFile? {
         // What is kept, the tables and one more segment come first.
         guard try Directory.freeBytes(folder) / 4 >= bytes else { return nil }
         let file = try OpenFile.create(path)
         try file.resize(to: 0)
         try file.reserve(bytes)
-        try write(zeros: bytes, to: file)
+        let pauses = try Poller()
+        var done = 0
+        while done < bytes {
+            guard !shared.isEnding.load(ordering: .relaxed) else { return nil }
+            done += try write(zeros: min(pieceBytes, bytes - done), to: file, at: done)
+            if done < bytes { _ = pauses.wait(milliseconds: pauseMilliseconds) }
+        }
         return file
     }
 
+    /// Writes and syncs a whole file at once.
     static func write(zeros bytes: Int, to file: OpenFile) throws(SystemError) {
+        _ = try write(zeros: bytes, to: file, at: 0)
+    }
+
+    private static func write(zeros bytes: Int, to file: OpenFile, at offset: Int) throws(SystemError) -> Int {
         let piece = [UInt8](repeating: 0, count: min(bytes, pieceBytes))
         var done = 0
         while done < bytes {
             let count = min(piece.count, bytes - done)
-            try file.write(Array(piece[..<count]), at: done)
+            try file.write(count == piece.count ? piece : Array(piece[..<count]), at: offset + done)
             done += count
-            if done % bytesPerSync == 0 || done == bytes { try file.sync() }
         }
+        try file.sync()
+        return bytes
     }
 }
