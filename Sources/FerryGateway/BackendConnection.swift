@@ -21,6 +21,7 @@ final class BackendConnection {
         let route: APIRoute
         let app: App
         let expiresAt: Instant
+        let revocations: UInt32
     }
 
     private struct Answer {

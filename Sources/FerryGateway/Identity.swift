@@ -50,6 +50,11 @@ package struct Identity: Sendable {
         identifier(of: label("ferry/1 link", app).bytes)
     }
 
+    /// What the keys that repeats over links are known by are mixed with. Nothing that leaves the gateway tells of it.
+    package func linkKeySalt(app: AppID) -> Identifier128 {
+        identifier(of: label("ferry/1 link key", app).bytes)
+    }
+
     /// A token for the app's backend, good until `expiresAt`. It carries its own proof, so it outlives a restart; a new
     /// master secret ends all of them.
     /// - Parameter nonce: 8 fresh random bytes.

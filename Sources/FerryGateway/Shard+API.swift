@@ -12,7 +12,7 @@ internal import FerryWire
 extension Shard {
     mutating func route(_ request: HTTPRequest, _ origin: APIOrigin, _ backend: BackendConnection?) {
         if let known = backend?.knownCall, known.head == backend?.decoder.headNumber, known.expiresAt > now,
-            revokedTokens.isEmpty
+            known.revocations == revocationCount
         {
             return perform(parser.parse(known.route, request), known.app, origin)
         }
@@ -49,7 +49,7 @@ extension Shard {
                 }
                 if let head = backend?.decoder.headNumber {
                     backend?.knownCall = BackendConnection.KnownCall(
-                        head: head, route: route, app: known, expiresAt: expiresAt)
+                        head: head, route: route, app: known, expiresAt: expiresAt, revocations: revocationCount)
                 }
             }
         }
@@ -158,6 +158,7 @@ extension Shard {
     /// The record is on disk. The answer waits until every shard knows: after it, no connection may be served with the token.
     mutating func tokenRevoked(_ digest: [UInt8], _ expiresAt: Instant, _ origin: APIOrigin, segment: UInt32) {
         revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: segment)
+        revocationCount &+= 1
         revocations[origin] = environment.shards
         for shard in 0..<environment.shards where shard != index {
             post(.apiTokenRevoked(digest: digest, expiresAt: expiresAt, origin), to: shard)

@@ -123,8 +123,9 @@ enum MemoryCost {
     static let device = 448
     /// Its slot and timer.
     static let connection = 128
-    /// What a connection has beside its slot until its device has logged in, and a backend's for good.
-    static let besideConnection = 896
+    /// What a connection has beside its slot until its device has logged in, and a backend's for good, with the head of a request
+    /// that is kept to know the next one by.
+    static let besideConnection = 3_072
     static let tokenHolder = 64
     /// A message or a change of a record, until its segment retires.
     static let inSegment = 8

@@ -39,6 +39,8 @@ extension Shard {
         requestBytes -= held
         backends[slot]?.countedBytes = 0
         backends[slot]?.decoder = HTTPRequestDecoder(limits: environment.httpLimits)
+        // It counts heads from the beginning again.
+        backends[slot]?.knownCall = nil
         backends[slot]?.closesWhenAnswered = true
         backends[slot]?.fill(place, APIError.busy(retryAfterSeconds: 5).response)
         answerInTurn(slot)
@@ -100,12 +102,13 @@ extension Shard {
     /// At the end of the turn.
     mutating func answerBackends() {
         guard !answeringBackends.isEmpty else { return }
-        for token in answeringBackends {
+        let tokens = answeringBackends
+        answeringBackends.removeAll(keepingCapacity: true)
+        for token in tokens {
             guard let slot = connections.index(of: token), let backend = backends[slot] else { continue }
             backend.isAnswering = false
             answerInTurn(slot)
         }
-        answeringBackends.removeAll(keepingCapacity: true)
     }
 
     /// An answer for one request of a connection of this shard.

@@ -50,7 +50,8 @@ extension Shard {
             let names = LinkNames(id: push.id, salt: link.salt)
             let content = Cryptography.sha256Half(LinkPushFrame.content(of: body))
             let order = PushOrder(
-                app: app, cid: push.cid, key: RequestKey(key: names.key(of: push.cid), content: content),
+                app: app, cid: push.cid,
+                key: RequestKey(key: names.key(of: push.cid, salt: link.keySalt), content: content),
                 origin: APIOrigin(shard: index, connection: connections.token(of: slot), slot: number),
                 ttl: terms.ttl, link: names)
             let owner = environment.owner(of: push.cid)
@@ -108,6 +109,7 @@ extension Shard {
         guard let app = environment.configuration.apps[attempt.login.appID], let link = links[slot] else { return }
         link.app = app.number
         link.salt = environment.configuration.identity.linkSalt(app: app.id)
+        link.keySalt = environment.configuration.identity.linkKeySalt(app: app.id)
         let policy = environment.configuration.link
         var welcome = LinkWelcomeFrame(
             serverTime: UInt64(max(0, now.milliseconds)),

@@ -85,6 +85,8 @@ struct Shard: ~Copyable {
     /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
     var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
+    /// How many tokens this shard heard to be revoked: what was found good before is looked at again.
+    var revocationCount: UInt32 = 0
     var expiredTokensForgottenAt = Instant.distantPast
     /// Revocations whose answer waits, and how many shards do not know of them yet.
     var revocations: [APIOrigin: Int] = [:]
@@ -284,6 +286,7 @@ struct Shard: ~Copyable {
         case .timelineRead(let order, let result): answer(order, result)
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
+            revocationCount &+= 1
             post(.reply(.revoked(origin)), to: origin.shard)
         case .place(let content): place(WantedPlaces(content: content, lacking: nil))
         case .placesKnown(let task): placesKnown(task)

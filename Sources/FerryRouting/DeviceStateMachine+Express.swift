@@ -10,7 +10,10 @@ extension DeviceStateMachine {
     package mutating func keepSent(
         _ message: KeptMessage, now: Instant, policy: Policy, spare: inout SpareWork
     ) -> KeptMessage? {
-        guard case .attached = presence, message.isLiveOnly || message.expiresAt > now else { return nil }
+        guard case .attached = presence, message.seq > acknowledged, message.isLiveOnly || message.expiresAt > now
+        else {
+            return nil
+        }
         var window = window
         if work.isEmpty {
             work = spare.take()

@@ -9,6 +9,7 @@ extension RocksDatabase {
     /// or, in the last step, in doubt until they are opened again.
     func ingest(_ rows: TableWrite) throws(StoreFailure) {
         do throws(StoreFailure) {
+            try removeDraft()
             try makeFile(of: rows)
             var error: UnsafeMutablePointer<CChar>?
             draft.withCString { path in
@@ -20,6 +21,16 @@ extension RocksDatabase {
             // It may be what the disk has no room for.
             try? Directory.removeFile(draft)
             throw error
+        }
+    }
+
+    /// Where the process died in the middle of a take-over, the draft is a second name of a file that the engine has by now.
+    /// Writing would begin by emptying that one; only the name may go.
+    private func removeDraft() throws(StoreFailure) {
+        do throws(SystemError) {
+            try Directory.removeFile(draft)
+        } catch {
+            throw StoreFailure(error)
         }
     }
 

@@ -30,6 +30,9 @@ struct TablesWorker {
     /// So many writes of the tables failed one after the other.
     private var failures = 0
     private static let failuresBeforeReopening = 2
+    /// Since when the engine is behind with merging.
+    private var behindSince: Instant?
+    private static let longestPutOff = Duration.seconds(60)
     /// Without a retirement so many rows wait to be deleted.
     private static let forgottenBeforeWrite = 100_000
     private static let pauseMilliseconds: Int32 = 50
@@ -86,8 +89,7 @@ struct TablesWorker {
         guard tries || isLast else { return true }
         do throws(StoreFailure) {
             // What is forgotten now is found in the journal by the next start.
-            if isDue, !isLast { try write() }
-            failures = 0
+            if isDue, !isLast, try write() { failures = 0 }
         } catch {
             options.report(error)
             // A full disk passes. Where it is full no more, the engine should go on by itself; it need not be believed.
@@ -127,16 +129,28 @@ struct TablesWorker {
         }
     }
 
-    private mutating func write() throws(StoreFailure) {
-        // Others must not feel it: what was written before is put in order first.
-        guard !tables.isBehind else { return }
+    /// False when it is put off.
+    private mutating func write() throws(StoreFailure) -> Bool {
+        // Others must not feel it: what was written before is put in order first. But an engine that cannot put it in order
+        // must not keep segments for ever, nor that to itself.
+        if tables.isBehind {
+            let since = behindSince ?? options.clock()
+            behindSince = since
+            guard options.clock() >= since + Self.longestPutOff else { return false }
+            options.report(
+                StoreFailure(
+                    .disk,
+                    "The tables have not been merged for \(Self.longestPutOff.inMilliseconds / 1_000) seconds and are written on: "
+                        + "see whether the disk has room for twice their size, and what the engine's LOG says"))
+        }
+        behindSince = nil
         try checkRoom()
         var write = TableWrite()
         for key in forgotten { write.delete(key) }
         guard let current = retirement, current.isComplete(shards: sinks.count) else {
             try tables.write(write)
             forgotten = []
-            return
+            return true
         }
         let meta = try TablesMeta.read(from: tables) ?? TablesMeta()
         let lost = try current.gather(into: &write, over: meta, file: files[current.segment])
@@ -145,6 +159,7 @@ struct TablesWorker {
         forgotten = []
         purgedRequests = purged
         end(current.segment, lost: lost)
+        return true
     }
 
     /// Deletes what nobody will ask for again. Answers the first request id that stays.

@@ -223,6 +223,28 @@ struct StoreTests {
         try expectRecovered(reopened, reopened.takeRecovery(), isOneOf: [shard.state])
     }
 
+    /// An engine whose merging has failed for good stays behind for ever: segments stayed, and nobody was told.
+    @Test func `Tables that do not stop being behind are written after a minute, and it is reported`() throws {
+        let fixture = Fixture(segmentBytes: 4096, keptSegments: 0)
+        let (store, shard) = try started(fixture)
+        var faults = MemoryTables.Faults()
+        faults.isBehind = true
+        fixture.tables.inject(faults)
+        var work = RandomWork(seed: 6)
+        for _ in 0..<60 {
+            shard.append(work.records(shard.state))
+            settle(store, shard)
+        }
+        #expect(shard.retired.isEmpty)
+        #expect(fixture.reports.all.isEmpty)
+        fixture.clock.advance(.seconds(60))
+        settle(store, shard)
+        #expect(shard.retired == [1])
+        #expect(fixture.reports.all.contains { $0.description.contains("have not been merged for 60 seconds") })
+        settle(store, shard)
+        #expect(shard.retired == [1], "the next one waits as long")
+    }
+
     /// RocksDB takes no write after an error of the file system until it is opened again, and forgets what it had not flushed.
     @Test(arguments: 1...5 as ClosedRange<UInt64>)
     func `Tables that give up are opened again, and what was deleted in them stays deleted`(seed: UInt64) throws {

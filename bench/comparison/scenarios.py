@@ -7,6 +7,7 @@ is not here yet is listed as not measured.
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -97,6 +98,35 @@ def restart(server: Server, options: list[object]) -> dict:
     return {**server.start_again(), "othersShare": filled["othersShare"]}
 
 
+def apart(server: Server, options: list[object]) -> dict:
+    """Single pushes to the devices of one app, without and with pushes to all of another; each app has a load of its own."""
+    assert isinstance(server, Ferry)
+    server.end()
+    apps = json.loads((server.folder / "data.apps.json").read_text())
+    apps.append({**apps[0], "appId": "watched", "appKey": "watched-key"})
+    (server.folder / "data.apps.json").write_text(json.dumps(apps))
+    server.process.stdout.close()
+    server.serve()
+    devices, *watched = options
+    result = {"without": server.measure([*watched, "--app", "watched"])}
+    crowd = [*server.command(), "--app", apps[0]["appId"], "--mode", "broadcast", "--devices", devices, "--messages",
+             100_000]
+    with subprocess.Popen([str(word) for word in crowd], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          process_group=0) as process:
+        for line in process.stderr:
+            if line.startswith("broadcast"):
+                break
+        result["with"] = server.measure([*watched, "--app", "watched"])
+        if process.poll() is not None:
+            stop("the pushes to all ended too early")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate()
+    crowd_result = json.loads(out)
+    result["toAllPerSecond"] = crowd_result["deliveredPerSecond"]
+    result["othersShare"] = result["without"]["othersShare"]
+    return result
+
+
 def reconnect(server: Server, options: list[object]) -> dict:
     """bench/restart has gateways of its own, on ports that stay; it fails when anything was lost or came twice."""
     before = machine.processor_seconds(server.process.pid)
@@ -180,6 +210,19 @@ def scenarios(quick: bool, most_sockets: int) -> list[Scenario]:
             note="Broadcasts follow each other without a pause, more than any backend would send; pings are a thousand a second, "
             "from devices drawn at random, until the gateway's answer is read.",
             rounds=1),
+        Scenario(
+            "apart", f"Isolation: 5,000 per second to 1,000 devices of one app, without and with pushes to all {devices:,} "
+            "devices of another, one after the other",
+            [devices, "--mode", "online", "--devices", 1_000, "--rate", 5_000, "--seconds", seconds, "--ingress", "link"],
+            [Contestant("ferry", "ferry")],
+            [Figure("p50", "p50 without, ms", lambda r: r["without"]["latency"]["p50"] / 1e3, 2),
+             Figure("p99", "p99 without, ms", lambda r: r["without"]["latency"]["p99"] / 1e3, 2),
+             Figure("p50with", "p50 with, ms", lambda r: r["with"]["latency"]["p50"] / 1e3, 2),
+             Figure("p99with", "p99 with, ms", lambda r: r["with"]["latency"]["p99"] / 1e3, 2),
+             Figure("toall", "delivered of pushes to all per second", lambda r: r["toAllPerSecond"]), OTHERS],
+            note="As above, but each app has a load of its own, so that no single message waits in a load that reads what was for "
+            "all. Gateway and both loads share the cores.",
+            rounds=1, measure=apart),
         Scenario(
             "idle", f"Idle: {idle:,} connections that are logged in and silent",
             ["--mode", "idle", "--devices", idle, "--seconds", 1 if quick else 2],

@@ -58,7 +58,9 @@ class Plot:
     def save(self, path: pathlib.Path) -> None:
         if self.axes.get_yscale() == "linear":
             self.axes.set_ylim(bottom=0)
-            self.axes.set_ylim(top=self.axes.get_ylim()[1] * 1.08)
+            # Room for the legend above what is drawn.
+            names = len(self.axes.get_legend_handles_labels()[0])
+            self.axes.set_ylim(top=self.axes.get_ylim()[1] * (1.08 if names < 4 else 1.35))
         if len(self.axes.get_legend_handles_labels()[0]) > 1:
             self.axes.legend(frameon=False, fontsize=9)
         self.figure.tight_layout()

@@ -162,6 +162,8 @@ package struct HTTPRequestDecoder {
         let fields = request?.fields ?? HTTPFields()
         let framing = try MessageFraming(fields, isVersion10: isVersion10, bodyLimit: limits.bodyBytes)
         request?.keepAlive = framing.keepAlive
+        // Before there is room for a body, which the head that is kept would hold for as long as the connection lives.
+        rememberHead(framing)
         switch framing.length {
         case .fixed(let length):
             missing = length
@@ -171,7 +173,6 @@ package struct HTTPRequestDecoder {
         case .chunked:
             phase = .chunkSize
         }
-        rememberHead(framing)
         return framing.expectsContinue
     }
 
