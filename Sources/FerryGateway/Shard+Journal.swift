@@ -15,9 +15,10 @@ extension Shard {
         if let effect { journal.add(effect) }
     }
 
-    /// Acks of one device in one tick become one record.
+    /// Acks of one device that come together become one record.
     mutating func noteAcknowledged(_ device: Int) {
         markChanged(device)
+        note(.acknowledged(upTo: devices[device].machine.acknowledged), device)
         guard !devices[device].isAckPending else { return }
         devices[device].isAckPending = true
         if acknowledging.isEmpty { acksDue = now + Self.ackHold }
@@ -70,10 +71,8 @@ extension Shard {
             let device = Int(acknowledging[place])
             guard devices.isInUse(device) else { continue }
             devices[device].isAckPending = false
-            let cid = devices[device].cid
-            let seq = devices[device].machine.acknowledged
-            RecordCodec.appendAcknowledged(cid, upTo: seq, to: &journal.writer)
-            note(.acknowledged(upTo: seq), of: cid)
+            RecordCodec.appendAcknowledged(
+                devices[device].cid, upTo: devices[device].machine.acknowledged, to: &journal.writer)
         }
         acknowledging.removeAll(keepingCapacity: true)
     }

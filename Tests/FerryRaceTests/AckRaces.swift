@@ -164,7 +164,11 @@ struct AckRaces {
         line.ack(Seq(1))
         world.turn()
         #expect(world.ended(.delivered) == 1)
-        if isSynced { world.sync() }
+        if isSynced {
+            // So long it waits for what else goes to the disk.
+            world.pass(2)
+            world.settle()
+        }
         try world.cutPower()
         #expect(world.kept == (isSynced ? 0 : 1))
         let again = try device.attach()
@@ -353,6 +357,8 @@ struct AckRaces {
         world.settle()
         #expect(again.stream() == [.gap(expired: 1, overflowed: 0)])
         again.ack(Seq(1))
+        world.settle()
+        world.pass(2)
         world.settle()
         try world.cutPower()
         let last = try device.attach()

@@ -165,6 +165,8 @@ final class RaceWorld {
         for peer in peers { peer.close() }
         settle()
         wake.answerAll()
+        // Acks wait so long for what else goes to the disk.
+        pass(2)
         settle()
         let snapshot = gateway.snapshot
         let left = gateway.leftovers.filter { $0.count != 0 }.map { "\($0.count) \($0.name)" }
