@@ -86,6 +86,7 @@ extension Shard {
         (tally.kept - broadcasts.unreached) * MemoryCost.keptMessage + broadcasts.bytes + devices.count
             * MemoryCost.device
             + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
+            + backends.count * MemoryCost.knownHead
             + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
             + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
             + requestBytes + answerBytes + waitingBytes + segmentDevices.count * MemoryCost.inSegment
@@ -123,9 +124,10 @@ enum MemoryCost {
     static let device = 448
     /// Its slot and timer.
     static let connection = 128
-    /// What a connection has beside its slot until its device has logged in, and a backend's for good, with the head of a request
-    /// that is kept to know the next one by.
-    static let besideConnection = 3_072
+    /// What a connection has beside its slot until its device has logged in, and a backend's for good.
+    static let besideConnection = 896
+    /// A backend's connection keeps the head of a request, to know the next one by.
+    static let knownHead = 2_176
     static let tokenHolder = 64
     /// A message or a change of a record, until its segment retires.
     static let inSegment = 8
