@@ -44,6 +44,19 @@ struct BroadcastLine {
     var wantsPass = false
     /// Passes that have begun.
     var passes: UInt64 = 0
+    /// None of its broadcasts is over before this.
+    var nextEnd = Instant.distantFuture
+    /// One ended that devices have in their logs: the next pass looks for it there.
+    var hasEnded = false
+    /// The pass under way looks for such.
+    var isLookingForEnded = false
+    /// The highest place of those that were found at the start, by the shard's own numbers of its partitions; empty for none.
+    var restoredTop: [Seq] = []
+    // Of the owner of the app.
+    /// When those of the last hour were accepted, rising.
+    var recent: [Instant] = []
+    /// Accepted and without their places here.
+    var coming = 0
 
     /// Some device may not have been told yet what is new.
     var isSweeping: Bool { cursor != nil || wantsPass }
@@ -67,15 +80,12 @@ struct BroadcastTable {
     private(set) var unreached = 0
     /// Lines with a pass to do, in their turn.
     private(set) var sweeping: [Int] = []
-    /// Memory of content that this shard holds, and of places.
+    /// Memory of this shard's part of content, and of places.
     private(set) var bytes = 0
     private let shard: Int
     private let shards: Int
     /// Partitions of this shard.
     let partitions: Int
-
-    /// A device that missed one of more than so many is told of the latest only.
-    static let overAtMost = 1_000
 
     init(shard: Int, shards: Int) {
         self.shard = shard
@@ -122,20 +132,58 @@ struct BroadcastTable {
                 ordinal: newest, broadcast: known, content: content, seqs: seqs, segment: segment, state: state,
                 unreached: count, pass: lines[number].passes + 1))
         unreached += count
-        bytes += seqs.count * 8 + (content?.broadcast.payload.count ?? 0)
-        if state == .live, !broadcast.isLiveOnly { nextEnd = min(nextEnd, broadcast.expiresAt) }
+        bytes += seqs.count * 8 + part(of: content)
+        if state == .live, !broadcast.isLiveOnly { expectEnd(number, at: broadcast.expiresAt) }
     }
 
-    mutating func finishRestoring() { lastRestored = newest }
+    /// The content is in memory once for all shards: each counts its part.
+    private func part(of content: BroadcastContent?) -> Int {
+        content.map { ($0.broadcast.payload.count + shards - 1) / shards } ?? 0
+    }
+
+    private mutating func expectEnd(_ number: Int, at time: Instant) {
+        lines[number].nextEnd = min(lines[number].nextEnd, time)
+        nextEnd = min(nextEnd, time)
+    }
+
+    mutating func finishRestoring() {
+        lastRestored = newest
+        for number in lines.indices where !lines[number].placed.isEmpty {
+            var top = [Seq](repeating: .zero, count: partitions)
+            for placed in lines[number].placed {
+                for local in top.indices { top[local] = max(top[local], placed.seqs[local]) }
+            }
+            lines[number].restoredTop = top
+        }
+    }
+
+    // MARK: - The owner's door
+
+    /// How many of the app were accepted after `time`. Older ones are forgotten.
+    mutating func recentCount(_ number: Int, since time: Instant) -> Int {
+        let past = lines[number].recent.firstIndex { $0 > time } ?? lines[number].recent.count
+        if past > 0 { lines[number].recent.removeFirst(past) }
+        return lines[number].recent.count
+    }
+
+    /// One more is on its way to the disk, or was found there without all of its places.
+    mutating func expect(_ number: Int) { lines[number].coming += 1 }
+
+    mutating func noteAccepted(_ number: Int, at time: Instant) { lines[number].recent.append(time) }
+
+    /// Over all apps.
+    var coming: Int { lines.reduce(0) { $0 + $1.coming } }
+
+    /// Its places are on disk here.
+    mutating func arrived(_ number: Int) { lines[number].coming -= lines[number].coming > 0 ? 1 : 0 }
+
+    /// The disk refused it: it does not count.
+    mutating func takeBack(_ number: Int, acceptedAt time: Instant) {
+        arrived(number)
+        if let index = lines[number].recent.lastIndex(of: time) { lines[number].recent.remove(at: index) }
+    }
 
     // MARK: - Looking up
-
-    /// The index in `placed` of the first that has an ordinal above this one.
-    func first(_ number: Int, after ordinal: UInt32) -> Int {
-        var index = lines[number].placed.count
-        while index > 0, lines[number].placed[index - 1].ordinal > ordinal { index -= 1 }
-        return index
-    }
 
     func index(_ number: Int, ordinal: UInt32) -> Int? {
         var low = 0
@@ -147,13 +195,25 @@ struct BroadcastTable {
         return low < lines[number].placed.count && lines[number].placed[low].ordinal == ordinal ? low : nil
     }
 
-    /// What a device that was caught up to `ordinal` is to be told of, by index and in order of `seq`.
+    /// What a device that was caught up to `ordinal` is to be told of, by index and in order of `seq`. What was placed since the
+    /// start rises in every partition, so the look goes from the newest back to the first that is acknowledged.
     func pending(_ number: Int, after ordinal: UInt32, _ local: Int, above acknowledged: Seq) -> [Int] {
         guard lines.indices.contains(number) else { return [] }
-        let placed = lines[number].placed
-        let indices = (first(number, after: ordinal)..<placed.count).filter { placed[$0].seqs[local] > acknowledged }
-        guard ordinal < lastRestored else { return indices }
-        return indices.sorted { placed[$0].seqs[local] < placed[$1].seqs[local] }
+        var found: [Int] = []
+        var index = lines[number].placed.count
+        while index > 0, lines[number].placed[index - 1].ordinal > max(ordinal, lastRestored) {
+            index -= 1
+            let seq = lines[number].placed[index].seqs[local]
+            if seq > acknowledged { found.append(index) } else if seq > .zero { return found.reversed() }
+        }
+        found.reverse()
+        guard ordinal < lastRestored, !lines[number].restoredTop.isEmpty,
+            lines[number].restoredTop[local] > acknowledged
+        else { return found }
+        let restored = (0..<index).filter {
+            lines[number].placed[$0].ordinal > ordinal && lines[number].placed[$0].seqs[local] > acknowledged
+        }
+        return restored.sorted { lines[number].placed[$0].seqs[local] < lines[number].placed[$1].seqs[local] } + found
     }
 
     /// Whether a broadcast of the app has its place in the partition here.
@@ -193,7 +253,7 @@ struct BroadcastTable {
         guard lines[number].placed[index].reached <= 0 || !lines[number].placed[index].broadcast.isLiveOnly,
             let content = lines[number].placed[index].content
         else { return }
-        bytes -= content.broadcast.payload.count
+        bytes -= part(of: content)
         lines[number].placed[index].content = nil
     }
 
@@ -204,25 +264,33 @@ struct BroadcastTable {
         var found: [(number: Int, ordinal: UInt32)] = []
         nextEnd = .distantFuture
         for number in lines.indices {
-            for index in lines[number].placed.indices {
-                let placed = lines[number].placed[index]
-                guard placed.state == .live, !placed.broadcast.isLiveOnly else { continue }
-                if placed.broadcast.expiresAt <= now {
-                    lines[number].placed[index].state = .ending
-                    found.append((number, placed.ordinal))
-                } else {
-                    nextEnd = min(nextEnd, placed.broadcast.expiresAt)
-                }
-            }
+            if lines[number].nextEnd <= now { takeEnding(number, now, &found) }
+            nextEnd = min(nextEnd, lines[number].nextEnd)
         }
         return found
+    }
+
+    private mutating func takeEnding(_ number: Int, _ now: Instant, _ found: inout [(number: Int, ordinal: UInt32)]) {
+        lines[number].nextEnd = .distantFuture
+        for index in lines[number].placed.indices {
+            let expiresAt = lines[number].placed[index].broadcast.expiresAt
+            guard lines[number].placed[index].state == .live, !lines[number].placed[index].broadcast.isLiveOnly else {
+                continue
+            }
+            if expiresAt <= now {
+                lines[number].placed[index].state = .ending
+                found.append((number, lines[number].placed[index].ordinal))
+            } else {
+                lines[number].nextEnd = min(lines[number].nextEnd, expiresAt)
+            }
+        }
     }
 
     /// The record was refused; at `time` it is tried again.
     mutating func endAgain(_ number: Int, ordinal: UInt32, at time: Instant) {
         guard let index = index(number, ordinal: ordinal) else { return }
         lines[number].placed[index].state = .live
-        nextEnd = min(nextEnd, time)
+        expectEnd(number, at: time)
     }
 
     /// It is over. Answers for how many devices at once: those whose machine was not told of it.
@@ -231,6 +299,7 @@ struct BroadcastTable {
         lines[number].placed[index].state = .over
         lines[number].placed[index].unreached = 0
         unreached -= count
+        if lines[number].placed[index].reached > 0 { lines[number].hasEnded = true }
         releaseIfDone(number, index)
         return count
     }
@@ -244,17 +313,19 @@ struct BroadcastTable {
         }
     }
 
-    /// Forgets those that nobody is to be told of any more.
+    /// Forgets those that nobody is to be told of any more. Moves the indices of the others.
     mutating func trim(_ number: Int, endedBefore time: Instant) {
-        var surplus = lines[number].placed.count { $0.state == .over } - Self.overAtMost
+        var surplus = lines[number].placed.count { $0.state == .over } - AcceptedBroadcast.overAtMost
+        var going: [PlacedBroadcast] = []
         lines[number].placed.removeAll { placed in
             guard placed.state == .over, placed.reached <= 0, surplus > 0 || placed.broadcast.expiresAt <= time else {
                 return false
             }
             surplus -= 1
-            bytes -= placed.seqs.count * 8
+            going.append(placed)
             return true
         }
+        for placed in going { bytes -= placed.seqs.count * 8 + part(of: placed.content) }
     }
 
     // MARK: - Passes over the devices
@@ -270,6 +341,8 @@ struct BroadcastTable {
         let number = sweeping.removeFirst()
         if let cursor = lines[number].cursor { return (number, cursor) }
         lines[number].wantsPass = false
+        lines[number].isLookingForEnded = lines[number].hasEnded
+        lines[number].hasEnded = false
         lines[number].passes += 1
         lines[number].cursor = 0
         return (number, 0)

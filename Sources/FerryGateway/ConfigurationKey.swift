@@ -51,6 +51,9 @@ package struct ConfigurationKey: Sendable {
             "broadcastsPerApp", 1...1_000, "live pushes to all of one app; above it they get 30019",
             { $0.broadcastsPerApp = Int($1) }),
         .integer(
+            "broadcastsPerHour", 1...100_000, "pushes to all of one app within an hour; above it they get 30019",
+            { $0.broadcastsPerHour = Int($1) }),
+        .integer(
             "broadcastGapHours", 1...8_760,
             "hours after the end of a push to all in which a device that missed it is told so",
             { $0.broadcastRetention = .seconds(3_600 * $1) }),

@@ -49,6 +49,8 @@ package struct GatewayConfiguration: Sendable {
     package var broadcastBytes: Cap = 67_108_864
     /// Of these at most so many for one app.
     package var broadcastsPerApp = 100
+    /// So many of one app are taken within an hour.
+    package var broadcastsPerHour = 1_000
     /// For so long after its end a device that missed a push to all is told that it did.
     package var broadcastRetention = Duration.seconds(7 * 86_400)
     /// Free bytes on the disk below which no push is taken; nil is eight times `segmentBytes`.

@@ -63,10 +63,15 @@ extension Shard {
             return refusal(.sync)
         }
         let number = broadcastLine(of: order.app)
-        let live = broadcasts.lines[number].liveCount + openBroadcasts.count
+        let live = broadcasts.lines[number].liveCount + broadcasts.lines[number].coming
         guard live < environment.configuration.broadcastsPerApp else {
             counters.refused[Shortage.broadcasts.rawValue] += 1
             return .tooManyBroadcasts("the app has \(live) live pushes to all (broadcastsPerApp)")
+        }
+        let recent = broadcasts.recentCount(number, since: now + .seconds(-3_600))
+        guard recent < environment.configuration.broadcastsPerHour else {
+            counters.refused[Shortage.broadcasts.rawValue] += 1
+            return .tooManyBroadcasts("the app had \(recent) pushes to all within an hour (broadcastsPerHour)")
         }
         guard environment.broadcastBudget.take(order.push.payload.count) else {
             counters.refused[Shortage.broadcasts.rawValue] += 1
@@ -91,6 +96,9 @@ extension Shard {
             broadcast,
             compressed: compressor.compressed(order.push.payload, environment.configuration.compressionBytes),
             budget: environment.broadcastBudget)
+        let number = broadcastLine(of: order.app)
+        broadcasts.expect(number)
+        broadcasts.noteAccepted(number, at: now)
         append(.broadcastAccepted(broadcast), .broadcastAccepted(content))
     }
 
@@ -117,6 +125,7 @@ extension Shard {
     /// It is not on disk and will not be.
     mutating func broadcastRefused(_ content: BroadcastContent) {
         requests.abandon(content.broadcast.request.key)
+        broadcasts.takeBack(broadcastLine(of: content.broadcast.app), acceptedAt: content.broadcast.acceptedAt)
         for origin in openBroadcasts.removeValue(forKey: content.broadcast.request.key) ?? [] {
             answer(origin, .failure(.busy(retryAfterSeconds: 5)))
         }
@@ -172,8 +181,10 @@ extension Shard {
             number, content.broadcast, content, seqs: pending.seqs, segment: segment, unreached: targets)
         note(.broadcastPlaced(targets: UInt64(targets)), ofTask: content.broadcast.taskID)
         let owner = Partition(of: content.broadcast.app).owner(among: environment.shards)
+        if owner == index { broadcasts.arrived(number) }
         post(.placesKnown(content.broadcast.taskID.value), to: owner)
         broadcasts.wantPass(number)
+        trimBroadcasts(number)
     }
 
     /// Other places are drawn in a while: what was drawn is below what others may have by now. Who waits for the answer goes on
@@ -205,8 +216,12 @@ extension Shard {
     mutating func broadcastExpired(_ number: Int, ordinal: UInt32) {
         guard let index = broadcasts.index(number, ordinal: ordinal) else { return }
         end(number, index, .ttlRanOut)
-        // Devices that have it in their logs.
-        broadcasts.wantPass(number)
+        if broadcasts.lines[number].hasEnded { broadcasts.wantPass(number) }
+        trimBroadcasts(number)
+    }
+
+    /// What is over takes memory only as long as somebody is to be told of it. Never between finding an index and using it.
+    mutating func trimBroadcasts(_ number: Int) {
         broadcasts.trim(number, endedBefore: now + (.zero - environment.configuration.broadcastRetention))
     }
 
@@ -219,6 +234,7 @@ extension Shard {
     /// Every device that had a session when they came has been looked at.
     mutating func endLiveOnlyBroadcasts(_ number: Int) {
         for index in broadcasts.passed(number) { end(number, index, .noLiveSession) }
+        trimBroadcasts(number)
     }
 
     private mutating func note(_ fact: Fact, ofTask task: TaskID) { note(fact, of: CID(task.value)) }
@@ -241,7 +257,7 @@ extension Shard {
 }
 
 extension APIError {
-    /// 30019: the app, or the gateway, has as many live broadcasts as it may. A repeat makes sense later.
+    /// 30019: the app, or the gateway, has or had as many broadcasts as it may. A repeat makes sense later.
     static func tooManyBroadcasts(_ why: String) -> APIError {
         APIError(code: 30019, message: "please retry later: \(why)", retryAfterSeconds: 60)
     }

@@ -29,15 +29,20 @@ extension Shard {
     private mutating func tellBroadcast(_ device: Int, _ number: Int, _ index: Int, _ local: Int) {
         let placed = broadcasts.lines[number].placed[index]
         let seq = placed.seqs[local]
-        noteTurn(of: placed, seq, device)
         switch placed.state {
         case .live, .ending:
+            noteTurn(of: placed, seq, device)
             broadcasts.reach(number, index)
             tell(device: device, .messageSynced(KeptMessage(placed, seq: seq, wasOffline: false)))
-        case .over:
-            noteMissed(placed, seq, device)
-            if !placed.broadcast.isLiveOnly { tell(device: device, .broadcastMissed(seq)) }
+        case .over: tellMissed(placed, seq, device)
         }
+    }
+
+    private mutating func tellMissed(_ placed: PlacedBroadcast, _ seq: Seq, _ device: Int) {
+        noteTurn(of: placed, seq, device)
+        let reason = placed.broadcast.isLiveOnly ? EndReason.noLiveSession : .ttlRanOut
+        noteInTimeline(.ended(seq, reason), devices[device].cid)
+        if !placed.broadcast.isLiveOnly { tell(device: device, .broadcastMissed(seq)) }
     }
 
     /// For the timeline alone: it is counted where it was accepted for all.
@@ -45,11 +50,6 @@ extension Shard {
         let isOnline = devices[device].machine.presence.isOnline
         let acceptance = Acceptance(placed, seq: seq, wasOnline: isOnline)
         noteInTimeline(.accepted(acceptance), devices[device].cid)
-    }
-
-    private mutating func noteMissed(_ placed: PlacedBroadcast, _ seq: Seq, _ device: Int) {
-        let reason = placed.broadcast.isLiveOnly ? EndReason.noLiveSession : .ttlRanOut
-        noteInTimeline(.ended(seq, reason), devices[device].cid)
     }
 
     /// A broadcast has ended at this device.
@@ -84,7 +84,10 @@ extension Shard {
 
     private static var touchedPerSlice: Int { 64 }
     private static var visitedPerSlice: Int { 4_096 }
-    private static var touchesPerLook: Int { 16 }
+    /// What a slice does between two looks at the clock, in devices and entries of logs that are looked at.
+    private static var workPerLook: Int { 2_048 }
+    /// Telling one device takes as long as looking at so many.
+    private static var workPerTouch: Int { 128 }
     private static var sliceTime: Duration { .milliseconds(1) }
 
     /// One slice for one app, behind all else of the tick: attached devices are told of what is new, and those that have a
@@ -93,28 +96,37 @@ extension Shard {
         guard let (number, cursor) = broadcasts.nextSlice() else { return }
         var device = cursor
         var touched = 0
+        var work = 0
         let visitedEnd = min(devices.endIndex, cursor + Self.visitedPerSlice)
         let timeEnd = environment.clock() + Self.sliceTime
         while device < visitedEnd, touched < Self.touchedPerSlice {
-            if devices.isInUse(device), devices.appNumber(of: device) == number, visit(device, number) {
+            work += 1
+            if devices.isInUse(device), devices.appNumber(of: device) == number, visit(device, number, &work) {
                 touched += 1
-                if touched % Self.touchesPerLook == 0, environment.clock() > timeEnd { break }
+                work += Self.workPerTouch
             }
             device += 1
+            if work >= Self.workPerLook {
+                work = 0
+                if environment.clock() > timeEnd { break }
+            }
         }
         let isThrough = device >= devices.endIndex
         broadcasts.endSlice(number, cursor: isThrough ? nil : device)
         if isThrough { endLiveOnlyBroadcasts(number) }
     }
 
-    /// Whether there was something to tell.
-    private mutating func visit(_ device: Int, _ number: Int) -> Bool {
+    /// Whether there was something to tell. Adds what was looked at to `work`.
+    private mutating func visit(_ device: Int, _ number: Int, _ work: inout Int) -> Bool {
         var isTouched = false
         if case .attached = devices[device].machine.presence, devices[device].caughtUp != broadcasts.newest {
             tellBroadcasts(device)
             isTouched = true
         }
-        guard devices[device].machine.log.sharedCount > 0 else { return isTouched }
+        guard broadcasts.lines[number].isLookingForEnded, devices[device].machine.log.sharedCount > 0 else {
+            return isTouched
+        }
+        work += devices[device].machine.log.count
         for seq in overInLog(of: device, number) {
             tell(device: device, .broadcastEnded(seq))
             isTouched = true
@@ -146,17 +158,27 @@ extension Shard {
             }
         }
         for found in recovery.broadcasts { restore(found) }
+        for number in broadcasts.lines.indices { trimBroadcasts(number) }
         broadcasts.finishRestoring()
         for (task, content, missing) in recovery.placing {
             placing[task] = PlacingBroadcast(content: content, missing: missing, waiting: [])
         }
         for own in recovery.ownBroadcasts { keepOnDisk(own.broadcast, segment: own.segment) }
         // Before anything else draws a `seq`.
-        for wanted in recovery.unplaced { place(wanted) }
+        for wanted in recovery.unplaced {
+            if isOwner(of: wanted.content.broadcast.app) {
+                broadcasts.expect(broadcastLine(of: wanted.content.broadcast.app))
+            }
+            place(wanted)
+        }
     }
 
+    private func isOwner(of app: AppID) -> Bool { Partition(of: app).owner(among: environment.shards) == index }
+
+    /// In order of acceptance.
     private mutating func restore(_ found: ShardRecovery.Broadcast) {
         let number = broadcastLine(of: found.broadcast.app)
+        if isOwner(of: found.broadcast.app) { broadcasts.noteAccepted(number, at: found.broadcast.acceptedAt) }
         broadcasts.add(
             number, found.broadcast, found.content, seqs: found.seqs, segment: found.segment,
             unreached: found.waiting, state: found.content == nil ? .over : .live)
@@ -191,11 +213,7 @@ extension Shard {
     }
 
     mutating func tellMissed(_ missed: [(placed: PlacedBroadcast, seq: Seq)], _ device: Int) {
-        for (placed, seq) in missed {
-            noteTurn(of: placed, seq, device)
-            noteMissed(placed, seq, device)
-            if !placed.broadcast.isLiveOnly { tell(device: device, .broadcastMissed(seq)) }
-        }
+        for (placed, seq) in missed { tellMissed(placed, seq, device) }
     }
 }
 

@@ -17,7 +17,7 @@ extension Shard {
             ("answerBytes", answerBytes),
             ("storeBytes", storeBytes - loggedBytes), ("pendingMessages", pendingMessages),
             ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
-            ("openBroadcasts", openBroadcasts.count + placing.count + unplaced.count),
+            ("openBroadcasts", openBroadcasts.count + placing.count + unplaced.count + broadcasts.coming),
             ("passes", broadcasts.sweeping.count),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]

@@ -92,6 +92,7 @@ final class World {
         configuration.compressionBytes = seed % 5 == 4 || scenario.sendBuffer != nil ? nil : 32
         // More than any world has.
         configuration.broadcastsPerApp = 1_000
+        configuration.broadcastsPerHour = 100_000
         if dice.chance(150) { configuration.unsyncedBytes = dice.within(2_000...20_000) }
         if dice.chance(100) { configuration.storeBytes = Cap(dice.within(2_000...20_000)) }
         if let capacity = scenario.requestCapacity {

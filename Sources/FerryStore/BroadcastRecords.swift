@@ -15,6 +15,9 @@ package struct AcceptedBroadcast: Equatable, Sendable {
 
     package var isLiveOnly: Bool { expiresAt == acceptedAt }
 
+    /// Of an app's broadcasts that are over the gateway knows so many: a device that missed more is told of the latest only.
+    package static let overAtMost = 1_000
+
     package init(
         app: AppID, taskID: TaskID, messageID: MessageID, acceptedAt: Instant, expiresAt: Instant, request: RequestKey,
         payload: [UInt8]
@@ -105,7 +108,19 @@ enum BroadcastRow {
     private static let content: UInt8 = 0
     private static let places: UInt8 = 1
 
-    static func key(_ broadcast: AcceptedBroadcast) -> [UInt8] { broadcast.taskID.value.bytes + [content] }
+    static func key(_ broadcast: AcceptedBroadcast) -> [UInt8] { contentKey(broadcast.taskID.value) }
+    static func contentKey(_ task: Identifier128) -> [UInt8] { task.bytes + [content] }
+
+    /// nil when it is no key of a row.
+    static func task(_ key: UnsafeRawBufferPointer) -> Identifier128? {
+        var reader = ByteReader(key)
+        return reader.identifier()
+    }
+
+    static func isContent(_ key: UnsafeRawBufferPointer) -> Bool {
+        var reader = ByteReader(key)
+        return reader.identifier() != nil && reader.byte() == content
+    }
 
     /// `segment` and `shard` are those of the retirement, so that one that starts over writes the same rows.
     static func key(_ placement: BroadcastPlacement, segment: UInt32, shard: Int) -> [UInt8] {

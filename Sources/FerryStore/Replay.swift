@@ -22,7 +22,7 @@ struct Replay {
     private var highest: [Seq]
     private var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)] = []
     private var revoked: [[UInt8]: (expiresAt: Instant, segment: UInt32)] = [:]
-    private var broadcasts = BroadcastReplay()
+    private var broadcasts: BroadcastReplay
     /// Table rows of messages that have ended.
     private(set) var deadRows: [MessageKey] = []
 
@@ -31,6 +31,7 @@ struct Replay {
         self.meta = meta
         self.requestWindow = requestWindow
         highest = meta.highest
+        broadcasts = BroadcastReplay(at: meta.lastTime)
         try readTables()
     }
 
@@ -66,7 +67,12 @@ struct Replay {
         }
         try tables.scan(.broadcasts) { key, value throws(StoreFailure) in
             switch BroadcastRow.read(key: key, value: value) {
-            case .content(let broadcast): broadcasts.take(broadcast, segment: 0)
+            case .content(let broadcast):
+                if let forgetAt = BroadcastRow.forgetAt(value), forgetAt <= meta.lastTime {
+                    broadcasts.drop(broadcast.taskID.value)
+                } else {
+                    broadcasts.take(broadcast, segment: 0)
+                }
             case .places(let placement): self.place(placement, segment: 0)
             case nil: throw StoreFailure(.corrupted, "A row of broadcasts cannot be read")
             }

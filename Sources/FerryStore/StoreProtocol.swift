@@ -132,7 +132,8 @@ package struct Recovery: Sendable {
     /// Every device with a push token. A token may be there twice when the gateway went down between a device's claim to it
     /// and the other's loss of it.
     package var tokenHolders: [TokenHolder]
-    /// In order of acceptance; those that are over among them, until they are forgotten.
+    /// In order of acceptance; those that are over among them, without payload, until they are forgotten: of each app the
+    /// newest `AcceptedBroadcast.overAtMost`.
     package var broadcasts: [RecoveredBroadcast]
     /// How many devices each app has in each partition.
     package var registered: [AppID: [UInt32]]
@@ -178,16 +179,20 @@ package struct RetainedPlacement: Equatable, Sendable {
 /// A broadcast that was found at opening. Arrays are indexed by partition.
 package struct RecoveredBroadcast: Equatable, Sendable {
     package var broadcast: AcceptedBroadcast
-    /// Its time was over at the last time that is on disk, or it was live only.
+    /// Its time was over at the last time that is on disk.
     package let isOver: Bool
     /// Of its record; 0 when the tables have it.
     package var contentSegment: UInt32 = 0
     /// Zero where it has no place yet.
-    package var places = [Seq](repeating: .zero, count: Limits.partitions)
+    package var places = Self.nowhere
     /// Of the records of its places; 0 when the tables have them.
-    package var placeSegments = [UInt32](repeating: 0, count: Limits.partitions)
+    package var placeSegments = Self.nothing
     /// How many registered devices have not acknowledged it; 0 for one that is over.
-    package var waiting = [UInt32](repeating: 0, count: Limits.partitions)
+    package var waiting = Self.nothing
+
+    // There may be thousands: what is all zero is one array for all.
+    static let nowhere = [Seq](repeating: .zero, count: Limits.partitions)
+    static let nothing = [UInt32](repeating: 0, count: Limits.partitions)
 
     package init(_ broadcast: AcceptedBroadcast, isOver: Bool) {
         self.broadcast = broadcast

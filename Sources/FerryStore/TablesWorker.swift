@@ -178,12 +178,7 @@ struct TablesWorker {
             if let expiresAt = RevokedRow.expiry(value), expiresAt <= now { write.delete(.revoked, key: [UInt8](key)) }
             return true
         }
-        try tables.scan(.broadcasts) { key, value throws(StoreFailure) in
-            if let forgetAt = BroadcastRow.forgetAt(value), forgetAt <= now {
-                write.delete(.broadcasts, key: [UInt8](key))
-            }
-            return true
-        }
+        try BroadcastPurge.add(to: &write, from: tables, now: now)
         // A row of the same time may still come.
         let bound = RequestRow.key(since: oldest)
         return reached.lexicographicallyPrecedes(bound) ? reached : bound

@@ -220,4 +220,50 @@ struct BroadcastRaces {
         #expect(backend.answers().map { $0.task != nil } == [true])
         try world.checkEnd(kept: 0)
     }
+
+    /// Each took 8 KiB of memory until the next start.
+    @Test func `What was live only takes the memory of the latest thousand`() throws {
+        let world = try RaceWorld {
+            $0.broadcastsPerHour = 100_000
+            $0.segmentBytes = 1 << 24
+        }
+        _ = try RaceDevice(world)
+        let backend = try RaceBackend(world)
+        var memory: [Int] = []
+        for round in 1...3 {
+            for number in 1...500 {
+                postAll(backend, world, "now-or-never-\(round)-\(number)", ttl: nil)
+                if number % 50 == 0 { world.settle() }
+            }
+            #expect(backend.answers().count == 500)
+            memory.append(world.gateway.snapshot.memoryBytes)
+        }
+        #expect(world.ended(.expired) == 1_500)
+        #expect(memory[1] - memory[0] > 500 * 8_192)
+        #expect(memory[2] - memory[1] < 500 * 1_024)
+        try world.checkEnd(kept: 0)
+    }
+
+    @Test func `An app begins so many within an hour and no more, also across a restart`() throws {
+        let world = try RaceWorld { $0.broadcastsPerHour = 2 }
+        let backend = try RaceBackend(world)
+        for payload in ["first", "second", "third"] { postAll(backend, world, payload, ttl: 1_000) }
+        world.settle()
+        #expect(backend.answers().map { $0.task != nil } == [true, true, false])
+        world.pass(1_800_000)
+        world.settle()
+        try world.cutPower()
+        let again = try RaceBackend(world)
+        postAll(again, world, "third", ttl: 1_000)
+        world.settle()
+        #expect(again.answers() == [.refused(30_019)])
+        world.pass(1_800_001)
+        world.settle()
+        let later = try RaceBackend(world)
+        postAll(later, world, "third", ttl: 1_000)
+        world.settle()
+        #expect(later.answers().map { $0.task != nil } == [true])
+        world.pass(2_000)
+        try world.checkEnd(kept: 0)
+    }
 }
