@@ -46,10 +46,8 @@ struct BroadcastLine {
     var passes: UInt64 = 0
     /// None of its broadcasts is over before this.
     var nextEnd = Instant.distantFuture
-    /// One ended that devices have in their logs: the next pass looks for it there.
+    /// One ended that devices have in their logs, where a pass is to look for it.
     var hasEnded = false
-    /// The pass under way looks for such.
-    var isLookingForEnded = false
     /// The highest place of those that were found at the start, by the shard's own numbers of its partitions; empty for none.
     var restoredTop: [Seq] = []
     // Of the owner of the app.
@@ -341,7 +339,6 @@ struct BroadcastTable {
         let number = sweeping.removeFirst()
         if let cursor = lines[number].cursor { return (number, cursor) }
         lines[number].wantsPass = false
-        lines[number].isLookingForEnded = lines[number].hasEnded
         lines[number].hasEnded = false
         lines[number].passes += 1
         lines[number].cursor = 0

@@ -123,9 +123,7 @@ extension Shard {
             tellBroadcasts(device)
             isTouched = true
         }
-        guard broadcasts.lines[number].isLookingForEnded, devices[device].machine.log.sharedCount > 0 else {
-            return isTouched
-        }
+        guard devices[device].machine.log.sharedCount > 0 else { return isTouched }
         work += devices[device].machine.log.count
         for seq in overInLog(of: device, number) {
             tell(device: device, .broadcastEnded(seq))
