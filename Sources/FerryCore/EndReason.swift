@@ -15,6 +15,8 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case byteCap = 6
     /// The store could not give its content any more.
     case unreadable = 7
+    /// Its task was stopped before the device had acknowledged it.
+    case taskStopped = 20
 
     /// The terminal state that this reason leads to.
     package var state: DeliveryState {
@@ -23,6 +25,7 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         case .ttlRanOut, .noLiveSession, .liveSessionEnded: .expired
         case .countCap, .byteCap: .overflowed
         case .unreadable: .failed
+        case .taskStopped: .revoked
         }
     }
 }

@@ -54,6 +54,10 @@ package struct ConfigurationKey: Sendable {
             "broadcastsPerHour", 1...100_000, "pushes to all of one app within an hour; above it they get 30019",
             { $0.broadcastsPerHour = Int($1) }),
         .integer(
+            "scheduledPerApp", 1...100_000,
+            "scheduled tasks of one app that wait for their time; above it they get 30019",
+            { $0.scheduledPerApp = Int($1) }),
+        .integer(
             "broadcastGapHours", 1...8_760,
             "hours after the end of a push to all in which a device that missed it is told so",
             { $0.broadcastRetention = .seconds(3_600 * $1) }),

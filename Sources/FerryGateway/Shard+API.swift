@@ -89,16 +89,19 @@ extension Shard {
         case .revoke(let token): if let app { revoke(token, app, origin) }
         case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
             .userStatus where isDraining,
-            .timeline where isDraining:
+            .timeline where isDraining, .task where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .pushBatch(let batch): if let app { order(batch, app, origin) }
         case .pushAll(let push): if let app { order(push, app, origin) }
+        case .schedule where isDraining: fill(origin, .failure(.busy(retryAfterSeconds: 1)))
+        case .schedule(let push): if let app { order(push, app, origin) }
         case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
             fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
         case .timeline(let query) where isMemoryShort(for: query.weight): fill(origin, .failure(refusal(.memory)))
         case .timeline(let query): if let app { askTimeline(query, app, origin) }
+        case .task(let call): if let app { order(call, app, origin) }
         }
     }
 
@@ -185,6 +188,7 @@ extension Shard {
         case .broadcast(let order): take(order)
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
         case .timeline(let order): take(order)
+        case .task(let order): take(order)
         }
     }
 

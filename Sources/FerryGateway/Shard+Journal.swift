@@ -177,6 +177,7 @@ extension Shard {
         case .broadcastAccepted(let content): broadcastAccepted(content, segment: segment)
         case .broadcastPlaced(let pending): broadcastPlaced(pending, segment: segment)
         case .broadcastExpired(let number, let ordinal): broadcastExpired(number, ordinal: ordinal)
+        case .task(let effect): committed(effect, segment: segment)
         case .controlPut(let rows, let effect): controlPut(rows, effect, segment: segment)
         }
     }
@@ -197,6 +198,7 @@ extension Shard {
         case .broadcastPlaced(let pending): placesRefused(pending)
         case .broadcastExpired(let number, let ordinal):
             broadcasts.endAgain(number, ordinal: ordinal, at: now + .seconds(1))
+        case .task(let effect): refused(effect)
         case .controlPut(_, let effect): controlRefused(effect)
         }
     }

@@ -13,10 +13,9 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Devices` (a device's decisions), `+Delivery`
-/// (the stream to a device), `+Journal` (what waits for
-/// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
-/// and `+Timeline` (what happened).
+/// (devices' frames), `+Broadcast`, `+BroadcastDevices`, `+Tasks` and `+Schedules` (pushes to all), `+Devices` (a device's
+/// decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`,
+/// `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
     let environment: ShardEnvironment
@@ -78,6 +77,7 @@ struct Shard: ~Copyable {
     var openBroadcasts: [Identifier128: [APIOrigin]] = [:]
     var placing: [Identifier128: PlacingBroadcast] = [:]
     var ownBroadcasts: [OwnBroadcast] = []
+    var tasks = ShardTasks()
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
     /// Pushes that came in in this turn, by owner of their devices.
@@ -213,6 +213,7 @@ struct Shard: ~Copyable {
         takeOwnOrders()
         advanceTimers()
         endBroadcastsInTime()
+        releaseSchedules()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
@@ -245,6 +246,7 @@ struct Shard: ~Copyable {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd)
         if !acknowledging.isEmpty { next = min(next, acksDue) }
+        if !isDraining { next = min(next, tasks.schedules.nextDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
         let wait = (next - environment.clock()).inMilliseconds
@@ -292,6 +294,7 @@ struct Shard: ~Copyable {
             post(.reply(.revoked(origin)), to: origin.shard)
         case .place(let content): place(WantedPlaces(content: content, lacking: nil))
         case .placesKnown(let task): placesKnown(task)
+        case .task(let message): take(message)
         case .tokenClaimed(let claim): take(claim)
         case .tokenGivenUp(let claim): giveUp(claim)
         case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)

@@ -27,6 +27,7 @@ enum ShardMessage: Sendable {
     case place(BroadcastContent)
     /// Tells the owner of the app that its places here are on disk.
     case placesKnown(Identifier128)
+    case task(TaskMessage)
     /// A device's record names this token now: to the shard that keeps the token's place.
     case tokenClaimed(TokenClaim)
     /// A device names it no more.
@@ -74,6 +75,8 @@ enum APIOrder: Sendable {
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
     case timeline(TimelineOrder)
+    /// To the owner of the app.
+    case task(TaskOrder)
 }
 
 /// How a push over a link is called.

@@ -122,9 +122,13 @@ extension Ledger {
         link.facts.received.insert(number)
         posts[number].isSent = true
         guard !link.wasClogged else { return }
+        try checkStopped(post)
+        if let time = post.scheduledAt, clock.now < time {
+            throw fail("time", "post \(number) was sent before its time")
+        }
         try checkFlag(isOffLine, post, device)
         // Where peers read slowly, what was sent in time leaves late.
-        if scenario.sendBuffer == nil, post.isAccepted, post.ttl > 0,
+        if scenario.sendBuffer == nil, post.isAccepted, post.ttl > 0, post.scheduledAt == nil,
             post.answeredAt + .milliseconds(post.ttl) < clock.now
         {
             throw fail("P6", "post \(number) was sent when its time was over")
@@ -137,7 +141,8 @@ extension Ledger {
             guard let since = facts.onlineSinceStep, post.firstSentStep > since, facts.current != nil else { return }
             throw fail("P4", "post \(post.number) is marked offLine, and its device was online all the time")
         }
-        guard let answered = post.answeredStep, !post.mayBeTwice else { return }
+        // How a device was before the time of what was scheduled says nothing.
+        guard let answered = post.answeredStep, !post.mayBeTwice, post.scheduledAt == nil else { return }
         if post.wasOnline == false { throw fail("P4", "post \(post.number) was accepted offline and is not marked so") }
         if post.answeredLife < life {
             throw fail("P4", "post \(post.number) outlived a restart and is not marked offLine")
@@ -154,7 +159,7 @@ extension Ledger {
         // Of a push to all it is its end that is on the disk, not a drop.
         let now = clock.now
         let isOfAll = posts.contains {
-            $0.device == device && $0.isForAll && $0.attempts > 0 && $0.firstSentAt + .milliseconds($0.ttl) <= now
+            $0.device == device && $0.isForAll && $0.attempts > 0 && $0.expiresAt <= now
         }
         guard !isOfAll else { return }
         looksLeft -= 1
@@ -180,7 +185,7 @@ extension Ledger {
         let now = clock.now
         let candidates = mine.count {
             !link.facts.received.contains($0.number)
-                && (scenario.hasCap || $0.firstSentAt + .milliseconds($0.ttl) <= now)
+                && (scenario.hasCap || $0.expiresAt <= now)
         }
         link.facts.gapsTold += Int(gap.count)
         guard link.facts.gapsTold <= candidates else {

@@ -154,6 +154,7 @@ final class Ledger {
     private func checkMissing(_ device: Int) throws(Violation) {
         let missing = posts.filter {
             $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly
+                && $0.stoppingStep == nil
         }
         if !scenario.hasCap, let lost = missing.first(where: \.isLong) {
             throw fail("P1", "post \(lost.number) for device \(device) was accepted and never handed to its app")
@@ -167,7 +168,7 @@ final class Ledger {
 
     private func checkOrder(_ device: Int) throws(Violation) {
         let inOrder = devices[device].seqs.sorted { $0.value < $1.value }.map { posts[$0.key] }
-            .filter { !$0.mayBeTwice }
+            .filter { !$0.mayBeTwice && $0.scheduledAt == nil }
         var latest: Post?
         var lastPlace: [Int: Post] = [:]
         for post in inOrder {

@@ -46,6 +46,10 @@ struct Scenario {
     var idleWorkers: Int
     /// Pushes to all; over HTTP only.
     var broadcasts = 0
+    /// Per mille of these that are for a later time.
+    var schedules = 0
+    /// Of these, stops by their senders.
+    var stops = 0
     /// Devices that take another's push token.
     var tokenMoves: Int
     /// Calls of backends other than pushes: status, the end of a token, a request id with other content.

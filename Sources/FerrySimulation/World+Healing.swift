@@ -94,6 +94,7 @@ extension World {
         return backends.allSatisfy(\.hasAllAnswers) && gateway.snapshot.keptMessages == 0
             && clients.allSatisfy { $0.machine.phase == .stopped || ($0.isAttached && $0.isSettled) }
             && ledger.devices.allSatisfy { $0.cid != nil }
+            && ledger.posts.allSatisfy { $0.scheduledAt.map { $0 + .seconds(10) < gatewayClock.now } ?? true }
     }
 
     private func stuck() -> Violation {

@@ -72,6 +72,7 @@ extension EndReason {
         case .countCap: "the device had more kept messages than its cap, and this was the oldest unsent"
         case .byteCap: "the device had more kept bytes than its cap, and this was the oldest unsent message"
         case .unreadable: "the store could not read it any more"
+        case .taskStopped: "its sender stopped the task before the device had acknowledged it"
         }
     }
 
@@ -85,6 +86,7 @@ extension EndReason {
         case .countCap: "message_cap"
         case .byteCap: "byte_cap"
         case .unreadable: "unreadable"
+        case .taskStopped: "task_stopped"
         }
     }
 }

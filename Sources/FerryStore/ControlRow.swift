@@ -12,6 +12,8 @@ package enum ControlTable: UInt8, CaseIterable, Sendable {
     case counters = 4
     /// How many were online, by time.
     case curve = 5
+    /// Calls for a later time, at the owner of the app.
+    case schedule = 40
     /// Receipts that no endpoint has taken yet.
     case receipt = 200
 

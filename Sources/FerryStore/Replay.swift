@@ -84,6 +84,7 @@ struct Replay {
                     broadcasts.take(broadcast, segment: 0)
                 }
             case .places(let placement): self.place(placement, segment: 0)
+            case .stopped(let task): broadcasts.stop(task, segment: 0)
             case nil: throw StoreFailure(.corrupted, "A row of broadcasts cannot be read")
             }
             return true
@@ -202,6 +203,7 @@ struct Replay {
             broadcasts.take(broadcast, segment: position.segment)
         case .broadcastPlaced(let placement): place(placement, segment: position.segment)
         case .broadcastExpired: return
+        case .broadcastStopped(let task): broadcasts.stop(task, segment: position.segment)
         case .controlRows(let rows):
             for row in rows { control[row.name] = (row.value, position.segment) }
         }

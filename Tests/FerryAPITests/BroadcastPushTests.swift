@@ -36,7 +36,10 @@ struct BroadcastPushTests {
             "settings.ttl is invalid: 259200001, must be -1 to 259200000 milliseconds"
         ),
         (#""all""#, #","settings":{"speed":10}"#, "settings.speed is invalid: not supported yet, leave it out or 0"),
-        (#""all""#, #","settings":{"schedule_time":1}"#, "settings.schedule_time is invalid: not supported yet"),
+        (
+            #""all""#, #","settings":{"schedule_time":"soon"}"#,
+            "settings.schedule_time type error: must be a whole number"
+        ),
         (
             #""all""#, #","settings":{"strategy":{"ios":2}}"#,
             "settings.strategy.ios is invalid: 2 is not supported yet, only 1 is"

@@ -86,6 +86,7 @@ struct DeviceMatrixTests {
         ("default stub answered", .zero, standard),
         ("own stub answered", .zero, own),
         ("own stub withdrawn", .zero, .stubWithdrawn(Seq(2))),
+        ("2 taken back", .zero, .takenBack(Seq(2), .taskStopped)),
         ("token", .zero, .tokenChanged(hasToken: true)),
         ("token gone", .zero, .tokenChanged(hasToken: false)),
         ("time", .zero, .timePassed),

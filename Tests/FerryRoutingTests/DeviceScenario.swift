@@ -48,6 +48,8 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
     /// Whether a message may carry the presence of a moment before.
     var hasLateAccepts = false
     var acknowledges = true
+    /// Whether senders take messages back.
+    var takesBack = false
 
     var policy: DeliveryPolicy {
         var policy = DeliveryPolicy()
@@ -99,6 +101,7 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
             }
         }
         if let first = model.kept.first, acknowledges { steps.append(.event(.unreadable(first.seq))) }
+        if takesBack { steps += model.kept.map { .event(.takenBack($0.seq, .taskStopped)) } }
         if model.unsyncedDrops > 0 { steps.append(.event(.dropSynced)) }
         if model.unsyncedDue > 0 { steps.append(.event(.dueSynced)) }
         steps += model.outstanding.map { .event(.stubAnswered($0)) }

@@ -69,6 +69,7 @@ package enum APIAnswer: Hashable, Sendable {
     case statuses([Device])
     /// One JSON object, as it is.
     case timeline([UInt8])
+    case task(TaskAnswer)
     case healthy
     case ready
     /// Not ready, and why; 503, so that a load balancer goes elsewhere.
@@ -79,7 +80,7 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .taken, .statuses, .timeline:
+        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .taken, .statuses, .timeline, .task:
             HTTPResponse(status: 200, body: envelope)
         }
     }
@@ -148,6 +149,7 @@ package enum APIAnswer: Hashable, Sendable {
                 writer.endObject()
             }
             writer.endObject()
+        case .task(let answer): answer.writeData(to: &writer)
         case .revoked, .taken, .healthy, .ready, .notReady: break
         }
         writer.endObject()

@@ -7,9 +7,12 @@ package enum APIRequest: Hashable, Sendable {
     case pushSingle(SinglePush)
     case pushBatch(PushBatch)
     case pushAll(BroadcastPush)
+    /// A push to all for a later time.
+    case schedule(ScheduledPush)
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
     case timeline(TimelineQuery)
+    case task(TaskCall)
     case health
     case ready
 }
@@ -85,6 +88,8 @@ package struct BroadcastPush: Hashable, Sendable {
     /// The transmission, UTF-8, not empty.
     package let payload: [UInt8]
     package let ttl: TimeToLive
+    /// When it is to be released; nil: at once.
+    package var scheduledAt: Instant?
 
     package init(requestID: String, payload: [UInt8], ttl: TimeToLive) {
         self.requestID = requestID
@@ -92,13 +97,17 @@ package struct BroadcastPush: Hashable, Sendable {
         self.ttl = ttl
     }
 
-    /// Bytes that two of them share exactly when their content is the same: payload and ttl.
+    /// Bytes that two of them share exactly when their content is the same: payload, ttl and time.
     package var contentDigestInput: [UInt8] {
         var writer = ByteWriter()
         writer.string(payload)
         switch ttl {
         case .liveOnly: writer.varint(0)
         case .milliseconds(let milliseconds): writer.varint(UInt64(max(0, milliseconds)))
+        }
+        if let scheduledAt {
+            writer.byte(4)
+            writer.uint64(UInt64(bitPattern: scheduledAt.milliseconds))
         }
         return writer.bytes
     }

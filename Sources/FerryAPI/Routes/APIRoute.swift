@@ -11,6 +11,8 @@ package struct APIRoute: Hashable, Sendable {
         case userStatus(cids: String)
         /// The device as it stands in the path, and the query of the URL.
         case timeline(cid: String, query: String)
+        /// About a task: the call and the task as it stands in the path.
+        case task(TaskVerb, task: String)
         case health
         case ready
     }
@@ -27,7 +29,7 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .pushBatch, .pushAll, .userStatus, .timeline: true
+        case .pushSingle, .pushBatch, .pushAll, .userStatus, .timeline, .task: true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -40,7 +42,7 @@ package enum APIRouter {
     package static func match(_ request: HTTPRequest) -> Result<APIRoute, APIError> {
         let path = request.segments
         let count = path.count > 1 && path.last == "" ? path.count - 1 : path.count
-        guard let (route, methods) = find(path, count, query: request.query) else {
+        guard let (route, methods) = find(path, count, query: request.query, method: request.method) else {
             return .failure(.notFound("/" + request.segments.joined(separator: "/")))
         }
         guard methods.contains(request.method) else {
@@ -49,14 +51,16 @@ package enum APIRouter {
         return .success(route)
     }
 
-    private enum Methods {
+    enum Methods {
         case one(HTTPMethod)
         case getOrHead
+        case getOrDelete
 
         func contains(_ method: HTTPMethod) -> Bool {
             switch self {
             case .one(let only): method == only
             case .getOrHead: method == .get || method == .head
+            case .getOrDelete: method == .get || method == .delete
             }
         }
 
@@ -64,12 +68,15 @@ package enum APIRouter {
             switch self {
             case .one(let only): only.name
             case .getOrHead: "GET, HEAD"
+            case .getOrDelete: "GET, DELETE"
             }
         }
     }
 
     /// Compared in place, since this is done for every message: the first `count` segments are the path.
-    private static func find(_ path: [String], _ count: Int, query: String) -> (APIRoute, Methods)? {
+    private static func find(
+        _ path: [String], _ count: Int, query: String, method: HTTPMethod
+    ) -> (APIRoute, Methods)? {
         if count == 1 {
             if path[0] == "healthz" { return (APIRoute(call: .health, appID: nil), .getOrHead) }
             if path[0] == "readyz" { return (APIRoute(call: .ready, appID: nil), .getOrHead) }
@@ -79,6 +86,9 @@ package enum APIRouter {
             return (APIRoute(call: .timeline(cid: path[3], query: query), appID: path[1]), .one(.get))
         }
         guard count >= 3, path[0] == "v2", !path[1].isEmpty else { return nil }
+        if path[2] == "task", let found = TaskVerb.find(path, count, method) {
+            return (APIRoute(call: found.call, appID: path[1]), found.methods)
+        }
         let found: (APIRoute.Call, HTTPMethod)? =
             switch count {
             case 3 where path[2] == "auth": (.authenticate, .post)

@@ -12,6 +12,8 @@ extension BroadcastPush {
         let ttl = try SinglePush.readSettings(fields)
         try Self.refuseUnsupported(fields)
         self.init(requestID: requestID, payload: payload, ttl: ttl)
+        let settings = try fields.object("settings", at: "settings")
+        scheduledAt = try settings?.integer("schedule_time").map { Instant(milliseconds: $0) }
     }
 
     /// What would change when or to whom it goes is refused by name: it must not be lost in silence.
@@ -19,9 +21,6 @@ extension BroadcastPush {
         let settings = try fields.object("settings", at: "settings")
         if let speed = try settings?.integer("speed"), speed != 0 {
             throw .invalid("settings.speed", "not supported yet, leave it out or 0")
-        }
-        if try settings?.value("schedule_time") != nil {
-            throw .invalid("settings.schedule_time", "not supported yet")
         }
         if try fields.object("push_channel", at: "push_channel")?.value("ios") != nil {
             throw .invalid("push_channel.ios", "not supported yet: a push to all devices wakes nobody")
