@@ -60,7 +60,7 @@ extension Shard {
         if message.isShared { return endShared(message, reason, device) }
         note(.ended(message.seq, reason), device)
         let state = reason.state
-        giveBackRoom(Int(message.payloadBytes))
+        if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
         let cid = devices[device].cid
         if state == .delivered {
             if isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
