@@ -1,4 +1,4 @@
-internal import FerryCore
+package import FerryCore
 
 /// What an accept record that only refers to its task's content says of that.
 package struct ContentReference: Hashable, Sendable, BitwiseCopyable {
