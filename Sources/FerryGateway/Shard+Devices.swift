@@ -185,6 +185,7 @@ extension Shard {
                         accept(order, PushOrders.content(of: order, in: contents), device: device)
                     }
                 }
+            case .list(let placement, let target): accept(placement, target, device: device)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
