@@ -25,6 +25,8 @@ package struct ListTaskTable: Sendable {
     private var byRequest: [Identifier128: Identifier128] = [:]
     private var inFlight: [Identifier128: Identifier128] = [:]
     private var countByApp: [AppID: Int] = [:]
+    /// Payload bytes of contents that are on disk or on their way there.
+    package private(set) var contentBytes = 0
     /// By the minute in which it is due.
     private var due: [Int64: [(task: Identifier128, step: Step)]] = [:]
     /// The first minute that may be in `due`.
@@ -51,22 +53,28 @@ package struct ListTaskTable: Sendable {
     /// Its record is on its way to the disk.
     package mutating func begin(_ task: ListTask) {
         inFlight[task.request] = task.content
-        countByApp[task.app, default: 0] += 1
+        count(task)
     }
 
     /// The disk refused it.
     package mutating func abandon(_ task: ListTask) {
         inFlight[task.request] = nil
+        contentBytes -= Int(task.payloadBytes)
         uncount(task.app)
     }
 
     /// It is on disk, or was found there.
     package mutating func add(_ task: ListTask) {
-        if inFlight.removeValue(forKey: task.request) == nil { countByApp[task.app, default: 0] += 1 }
+        if inFlight.removeValue(forKey: task.request) == nil { count(task) }
         tasks[task.taskID.value] = task
         byRequest[task.request] = task.taskID.value
         schedule(task, .content, at: task.contentOverAt)
         schedule(task, .task, at: forgetAt(task))
+    }
+
+    private mutating func count(_ task: ListTask) {
+        countByApp[task.app, default: 0] += 1
+        contentBytes += Int(task.payloadBytes)
     }
 
     private func forgetAt(_ task: ListTask) -> Instant { max(task.contentOverAt, task.createdAt + requestWindow) }
@@ -97,7 +105,9 @@ package struct ListTaskTable: Sendable {
             for (id, step) in due.removeValue(forKey: minute) ?? [] {
                 guard let task = tasks[id] else { continue }
                 switch step {
-                case .content: ended.append(.content(task))
+                case .content:
+                    contentBytes -= Int(task.payloadBytes)
+                    ended.append(.content(task))
                 case .task:
                     tasks[id] = nil
                     if byRequest[task.request] == id { byRequest[task.request] = nil }
