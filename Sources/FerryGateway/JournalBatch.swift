@@ -100,6 +100,7 @@ enum DeviceWaiter {
     case push(PushOrders)
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
+    case census(CensusGathering, CID)
     case tokenLoss(TokenClaim)
 }
 

@@ -10,6 +10,7 @@ internal import FerryWire
 /// A batch of pushes that waits for the owners of its devices.
 struct BatchQuestion {
     let isAsync: Bool
+    let isNative: Bool
     /// By place in the batch, as the results.
     let cids: [CID]
     var results: [Result<PushReceipt, APIError>?]
@@ -17,6 +18,7 @@ struct BatchQuestion {
 
     init(_ batch: PushBatch) {
         isAsync = batch.isAsync
+        isNative = batch.isNative
         cids = batch.pushes.map(\.cid)
         results = Array(repeating: nil, count: cids.count)
         missing = cids.count
@@ -98,6 +100,7 @@ extension Shard {
             }
         }
         if pushed.isEmpty, let first { return .failure(first) }
+        if question.isNative { return .success(.native(.pushed(pushed, refused: refused))) }
         return .success(question.isAsync ? .taken : .pushedBatch(pushed, refused: refused))
     }
 }
