@@ -104,6 +104,7 @@ enum DeviceWaiter {
     case list(ListPlacement, Int)
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
+    case census(CensusGathering, CID)
     case tokenLoss(TokenClaim)
 }
 

@@ -12,17 +12,24 @@ struct BatchQuestion {
     let isAsync: Bool
     /// All of it is of one task.
     let isOneTask: Bool
+    let isNative: Bool
     /// By place in the batch, as the results.
     let cids: [CID]
     var results: [Result<PushReceipt, APIError>?]
     var missing: Int
 
-    init(_ batch: PushBatch) { self.init(batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync) }
-    init(_ targets: ListTargets) { self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync) }
+    init(_ batch: PushBatch) {
+        self.init(batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync, isNative: batch.isNative)
+    }
 
-    private init(_ cids: [CID], isOneTask: Bool, isAsync: Bool) {
+    init(_ targets: ListTargets) {
+        self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync, isNative: false)
+    }
+
+    private init(_ cids: [CID], isOneTask: Bool, isAsync: Bool, isNative: Bool) {
         self.isAsync = isAsync
         self.isOneTask = isOneTask
+        self.isNative = isNative
         self.cids = cids
         results = Array(repeating: nil, count: cids.count)
         missing = cids.count
@@ -104,6 +111,7 @@ extension Shard {
             }
         }
         if pushed.isEmpty, let first { return .failure(first) }
+        if question.isNative { return .success(.native(.pushed(pushed, refused: refused))) }
         if question.isAsync { return .success(.taken) }
         guard question.isOneTask, let task = pushed.first?.task else {
             return .success(.pushedBatch(pushed, refused: refused))

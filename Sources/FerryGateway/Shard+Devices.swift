@@ -188,6 +188,7 @@ extension Shard {
             case .list(let placement, let target): accept(placement, target, device: device)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
+            case .census(let gathering, let cid): count(gathering, cid, device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }
         }
