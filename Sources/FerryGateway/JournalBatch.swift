@@ -72,6 +72,7 @@ enum CommitEffect {
     /// By the app's number in the device table.
     case broadcastExpired(Int, ordinal: UInt32)
     case task(TaskEffect)
+    case listed(ListAcceptance)
     case controlPut([ControlRow], ControlEffect?)
 }
 
@@ -100,8 +101,11 @@ enum DeviceWaiter {
     case admission(connection: UInt64)
     /// One.
     case push(PushOrders)
+    /// One target of a placement.
+    case list(ListPlacement, Int)
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
+    case census(CensusGathering, CID)
     case tokenLoss(TokenClaim)
 }
 

@@ -8,6 +8,7 @@ enum ControlEffect {
     /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
     case answer(APIOrigin, APIAnswer)
     case schedule(ScheduleEffect)
+    case listStored(TaskContent)
 }
 
 /// A look at a queue of control rows.
@@ -36,6 +37,7 @@ extension Shard {
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
         case .schedule(let effect): committed(effect, segment: segment)
+        case .listStored(let content): listStored(content)
         case nil: return
         }
     }
@@ -45,6 +47,7 @@ extension Shard {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
         case .schedule(let effect): refused(effect)
+        case .listStored(let content): listRefused(content)
         case nil: return
         }
     }
@@ -70,7 +73,8 @@ extension Shard {
     private mutating func restoreControl(_ row: ControlRow) {
         switch row.table {
         case .schedule: restoreSchedule(row)
-        case .alias, .profile, .task, .counters, .curve, .receipt: return
+        case .listTask: restoreListTask(row)
+        case .alias, .profile, .task, .counters, .curve, .receipt, .listContent: return
         }
     }
 

@@ -11,7 +11,8 @@ extension Shard {
             ("unsynced", unsynced.count - unsyncedHead), ("unsyncedBytes", unsyncedBytes), ("loading", loading.count),
             ("reads", reads.count), ("deferredReads", deferredReads.count), ("stubsInFlight", stubsInFlight),
             ("deferred", deferred.count), ("requestWaiters", requestWaiters.count),
-            ("statusQuestions", statusQuestions.count), ("batches", batches.count), ("revocations", revocations.count),
+            ("statusQuestions", statusQuestions.count), ("censusQuestions", censusQuestions.count),
+            ("batches", batches.count), ("revocations", revocations.count),
             ("logged", loggedMessages + broadcasts.unreached - tally.kept), ("handshakes", handshakes.count),
             ("backends", backends.count), ("requestBytes", requestBytes), ("waitingBytes", waitingBytes),
             ("answerBytes", answerBytes),
@@ -20,6 +21,7 @@ extension Shard {
             ("openBroadcasts", openBroadcasts.count + placing.count + unplaced.count + broadcasts.coming),
             ("stopping", tasks.stopping.count + tasks.placing.count + tasks.stoppedEarly.count),
             ("schedules", tasks.schedules.unsettled + tasks.comingSchedules),
+            ("lists", lists.creating.count + lists.wanted.count + lists.held.count + lists.repeats.count),
             ("passes", broadcasts.sweeping.count),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]

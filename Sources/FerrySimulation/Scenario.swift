@@ -50,6 +50,8 @@ struct Scenario {
     var schedules = 0
     /// Of these, stops by their senders.
     var stops = 0
+    /// Tasks with stored content, and devices for them; over HTTP only.
+    var lists = 0
     /// Devices that take another's push token.
     var tokenMoves: Int
     /// Calls of backends other than pushes: status, the end of a token, a request id with other content.
@@ -122,6 +124,7 @@ struct Scenario {
         default: break
         }
         broadcasts = dice.pick([0, 4, 12, 40]) ?? 4
+        lists = dice.pick([0, 10, 40, 80]) ?? 10
     }
 
     /// Peers stop reading, and what is sent to them soon fills what there is room for.

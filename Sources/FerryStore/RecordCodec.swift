@@ -117,5 +117,7 @@ package enum RecordCodec {
         case broadcastExpired = 13
         case broadcastStopped = 20
         case controlRows = 14
+        /// An accepted message whose content is its task's.
+        case messageReferred = 30
     }
 }
