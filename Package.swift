@@ -25,6 +25,7 @@ let package = Package(
         .target(name: "CLinux", cSettings: cSettings),
         .target(name: "COpenSSL", cSettings: cSettings, linkerSettings: [.linkedLibrary("crypto")]),
         .target(name: "CSimdJSON", cxxSettings: cxxSettings, linkerSettings: [.linkedLibrary("simdjson")]),
+        .target(name: "CCurl", cSettings: cSettings, linkerSettings: [.linkedLibrary("curl")]),
         .systemLibrary(name: "CRocksDB"),
         .systemLibrary(name: "CZlib"),
         .target(name: "FerryCore"),
@@ -41,13 +42,14 @@ let package = Package(
         .target(name: "FerryClientCore", dependencies: ["FerryCore", "FerryWire"]),
         .target(name: "FerryAPNS", dependencies: ["FerryCore", "FerryIO"]),
         .target(name: "FerryStore", dependencies: ["FerryCore", "FerryStats", "FerryIO", "CRocksDB", "CZlib"]),
+        .target(name: "FerryReceipts", dependencies: ["FerryCore", "FerryStats", "FerryIO", "CCurl"]),
 
         // Level 3: where the concerns meet.
         .target(
             name: "FerryGateway",
             dependencies: [
                 "FerryCore", "FerryWire", "FerryRouting", "FerryStats", "FerryIO", "FerrySession", "FerryAPI",
-                "FerryAPNS", "FerryStore",
+                "FerryAPNS", "FerryStore", "FerryReceipts",
             ]),
         // The one that may import a neighbour: it plays the whole gateway.
         .target(
@@ -62,7 +64,8 @@ let package = Package(
         .executableTarget(
             name: "ferry",
             dependencies: [
-                "FerryCore", "FerryStats", "FerryWire", "FerryIO", "FerryGateway", "FerryClient", "FerrySimulation",
+                "FerryCore", "FerryStats", "FerryWire", "FerryIO", "FerryReceipts", "FerryGateway", "FerryClient",
+                "FerrySimulation",
             ]),
 
         // Tests: what they share, one target a module, then the suites that cross modules.
@@ -79,6 +82,9 @@ let package = Package(
         .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryTestSupport"]),
         .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAPI"]),
         .testTarget(name: "FerryAPNSTests", dependencies: ["FerryCore", "FerryAPNS"]),
+        .testTarget(
+            name: "FerryReceiptsTests",
+            dependencies: ["FerryCore", "FerryIO", "FerryReceipts", "FerryTestSupport"]),
         .testTarget(
             name: "FerryClientCoreTests",
             dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryClientCore", "FerryTestSupport"],

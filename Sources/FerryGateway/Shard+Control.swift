@@ -1,12 +1,17 @@
 internal import FerryAPI
 internal import FerryCore
 internal import FerryIO
+internal import FerryReceipts
 internal import FerryStore
 
 /// What follows when control rows are on disk, or cannot get there.
 enum ControlEffect {
     /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
     case answer(APIOrigin, APIAnswer)
+    /// They go out; what the disk refused is tried again.
+    case receiptsAdded(ReceiptLaneName, [ReceiptEntry])
+    /// Rows of receipts that are over, by number.
+    case receiptsGone(ReceiptLaneName, [UInt64])
 }
 
 /// A look at a queue of control rows.
@@ -33,7 +38,8 @@ extension Shard {
         for row in rows { control.note(row, segment: segment) }
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
-        case nil: return
+        case .receiptsAdded(let lane, let entries): receiptsAdded(lane, entries)
+        case .receiptsGone, nil: return
         }
     }
 
@@ -41,6 +47,8 @@ extension Shard {
     mutating func controlRefused(_ effect: ControlEffect?) {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
+        case .receiptsAdded(let lane, let entries): receiptsRefused(lane, entries)
+        case .receiptsGone(let lane, let numbers): receiptsStay(lane, numbers)
         case nil: return
         }
     }
@@ -62,6 +70,7 @@ extension Shard {
     private mutating func restoreControl(_ row: ControlRow) {
         switch row.table {
         case .alias, .profile, .task, .counters, .curve, .receipt: return
+        case .receiptLane: restoreLane(row)
         }
     }
 

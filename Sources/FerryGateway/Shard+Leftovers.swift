@@ -19,6 +19,7 @@ extension Shard {
             ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
             ("openBroadcasts", openBroadcasts.count + placing.count + unplaced.count + broadcasts.coming),
             ("passes", broadcasts.sweeping.count),
+            ("receipts", receiptDesk.fresh.count + receiptDesk.again.count + receiptDesk.goneAgain.count),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]
     }

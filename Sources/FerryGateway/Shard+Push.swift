@@ -161,6 +161,7 @@ extension Shard {
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(order.payloadBytes))
         segmentDevices.add(device, segment: location.segment)
+        if receiptDesk.isActive { nameForReceipts(pending, device) }
         // What was for everybody before it comes before it.
         catchUp(device)
         // The device may have gone and come back while the record was on its way to the disk.

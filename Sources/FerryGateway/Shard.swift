@@ -84,6 +84,8 @@ struct Shard: ~Copyable {
     var orders: [PushOrders]
     /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
     var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
+    var receiptDesk: ReceiptDesk
+    var presence = PresenceBoard()
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     /// How many tokens this shard heard to be revoked: what was found good before is looked at again.
     var revocationCount: UInt32 = 0
@@ -170,6 +172,8 @@ struct Shard: ~Copyable {
             seed: Identifier128(high: random.next(), low: random.next()),
             apps: environment.configuration.apps.all.map(\.id))
         broadcasts = BroadcastTable(shard: index, shards: environment.configuration.shards)
+        receiptDesk = ReceiptDesk(
+            environment.configuration.apps.all.map(\.receipts), isActive: environment.receipts != nil)
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
@@ -213,6 +217,7 @@ struct Shard: ~Copyable {
         takeOwnOrders()
         advanceTimers()
         endBroadcastsInTime()
+        pumpRestoredLanes()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
@@ -221,6 +226,7 @@ struct Shard: ~Copyable {
         sendReceipts()
         answerBackends()
         answerLinks()
+        sendPresence()
         flushDirty()
         handOverFacts()
         endDelivery()
@@ -239,6 +245,7 @@ struct Shard: ~Copyable {
         return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
             || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty
+            || (receiptDesk.hasFresh && (acknowledging.isEmpty || !holdsAcks)) || !receiptDesk.unpumped.isEmpty
     }
 
     private func timeout() -> Int32 {
@@ -295,6 +302,8 @@ struct Shard: ~Copyable {
         case .tokenClaimed(let claim): take(claim)
         case .tokenGivenUp(let claim): giveUp(claim)
         case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)
+        case .receiptNews(let news): take(news)
+        case .presence(let mail): take(mail)
         case .snapshot(let tell): tell(snapshot())
         case .drain: beginDrain()
         }
@@ -366,7 +375,7 @@ struct Shard: ~Copyable {
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
                 && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
+                && !receiptDesk.hasFresh && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
         else { return false }
         if !isQuiet {
             // Calls that come in from now on are refused where they come in.

@@ -12,6 +12,8 @@ package enum ControlTable: UInt8, CaseIterable, Sendable {
     case counters = 4
     /// How many were online, by time.
     case curve = 5
+    /// What is kept of each lane of receipts beside them.
+    case receiptLane = 6
     /// Receipts that no endpoint has taken yet.
     case receipt = 200
 

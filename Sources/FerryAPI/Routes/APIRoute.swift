@@ -11,6 +11,8 @@ package struct APIRoute: Hashable, Sendable {
         case userStatus(cids: String)
         /// The device as it stands in the path, and the query of the URL.
         case timeline(cid: String, query: String)
+        /// The query of the URL.
+        case presence(query: String)
         case health
         case ready
     }
@@ -27,7 +29,7 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .pushBatch, .pushAll, .userStatus, .timeline: true
+        case .pushSingle, .pushBatch, .pushAll, .userStatus, .timeline, .presence: true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -77,6 +79,9 @@ package enum APIRouter {
         // Our own calls, beside those of GeTui's API.
         if count == 5, path[0] == "v1", !path[1].isEmpty, path[2] == "devices", path[4] == "timeline" {
             return (APIRoute(call: .timeline(cid: path[3], query: query), appID: path[1]), .one(.get))
+        }
+        if count == 3, path[0] == "v1", !path[1].isEmpty, path[2] == "presence" {
+            return (APIRoute(call: .presence(query: query), appID: path[1]), .one(.get))
         }
         guard count >= 3, path[0] == "v2", !path[1].isEmpty else { return nil }
         let found: (APIRoute.Call, HTTPMethod)? =
