@@ -56,7 +56,7 @@ let package = Package(
             name: "FerrySimulation",
             dependencies: [
                 "FerryCore", "FerryWire", "FerryIO", "FerryRouting", "FerrySession", "FerryAPNS",
-                "FerryStore", "FerryClientCore", "FerryGateway",
+                "FerryStore", "FerryReceipts", "FerryClientCore", "FerryGateway",
             ]),
         .target(name: "FerryClient", dependencies: ["FerryCore", "FerryWire", "FerryClientCore", "FerryIO"]),
 

@@ -43,6 +43,7 @@ struct ReceiptDesk {
     var hasFresh: Bool { !fresh.isEmpty }
     var memoryBytes: Int { nameBytes + lanes.values.reduce(0) { $0 + $1.memoryBytes } }
     var nameCount: Int { names.count }
+    var openLanes: Int { lanes.values.count { !$0.isEmpty } }
 
     mutating func name(_ key: Key, _ name: MessageName) {
         names[key] = name

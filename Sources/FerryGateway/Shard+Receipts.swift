@@ -174,21 +174,22 @@ extension Shard {
         readControl(
             ControlQuestion(
                 table: .receipt, partition: name.partition, after: name.key(after), limit: Self.rowsPerRead
-            ) { shard, rows, isEnd in shard.receiptsRead(name, rows, isEnd: isEnd) })
+            ) { shard, rows, next in shard.receiptsRead(name, rows, next: next) })
     }
 
-    private mutating func receiptsRead(_ name: ReceiptLaneName, _ rows: [ControlRow], isEnd: Bool) {
+    private mutating func receiptsRead(_ name: ReceiptLaneName, _ rows: [ControlRow], next: [UInt8]?) {
         var entries: [ReceiptEntry] = []
-        var isEnd = isEnd
+        // Where the look ended in another's rows, there are no more of this lane.
+        var seen = next.flatMap { name.number($0) }
         for row in rows {
             // What is behind the lane is another's.
             guard let number = name.number(row.key) else {
-                isEnd = true
+                seen = nil
                 break
             }
             if let value = row.value { entries.append(ReceiptEntry(number: number, row: value)) }
         }
-        receiptDesk.lanes[name]?.read(entries, isEnd: isEnd)
+        receiptDesk.lanes[name]?.read(entries, upTo: seen)
         pump(name)
     }
 

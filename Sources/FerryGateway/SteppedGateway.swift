@@ -134,6 +134,13 @@ package final class SteppedGateway {
         boxes.flatMap { $0.shard.leftovers }
     }
 
+    /// Lanes of receipts that have something to tell.
+    package var openReceipts: Int {
+        boxes.reduce(0) { sum, box in
+            sum + box.shard.receiptDesk.openLanes + (box.shard.receiptDesk.hasFresh ? 1 : 0)
+        }
+    }
+
     /// Bytes that the kernel has not taken yet, for each device's connection that has any.
     package var outputs: [(descriptor: Int32, bytes: Int)] { boxes.flatMap { $0.shard.outputs } }
 

@@ -158,21 +158,20 @@ package struct ReceiptLane: Hashable, Sendable {
         return reach
     }
 
-    /// What is on disk behind the number that `startReading` gave, in order; `isEnd`: nothing that is on disk by now is behind
-    /// it. What memory has no room for is read again later.
-    package mutating func read(_ entries: [ReceiptEntry], isEnd: Bool) {
+    /// What is on disk behind the number that `startReading` gave and up to `seen`, in order; nil: up to the last that is there
+    /// by now. What memory has no room for is read again later.
+    package mutating func read(_ entries: [ReceiptEntry], upTo seen: UInt64?) {
         isReading = false
-        var isEnd = isEnd
         for entry in entries where entry.number > reach {
             guard ready.isEmpty || readyBytes + entry.row.count <= ReceiptPolicy.readBytes else {
-                isEnd = false
-                break
+                synced = max(synced, entry.number)
+                return settle()
             }
             take(entry)
             reach = entry.number
         }
         synced = max(synced, reach)
-        if isEnd { reach = synced }
+        reach = max(reach, min(seen ?? synced, synced))
         settle()
     }
 

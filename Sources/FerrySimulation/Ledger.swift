@@ -30,6 +30,8 @@ final class Ledger {
     /// The highest time by the gateway's clock that is on its disk for certain.
     private var journalledTime = Instant.distantPast
     var tokens: [Int: TokenFacts] = [:]
+    /// Ends of messages that a backend's endpoint has been told of.
+    var toldReceipts: Set<ToldReceipt> = []
     var apiTokens: [APITokenFacts] = []
     /// What was told of posts.
     var stories: [Int: StoryAnswer.Message] = [:]

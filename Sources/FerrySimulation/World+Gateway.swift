@@ -13,6 +13,7 @@ extension World {
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
         options.requestWindow = configuration.requestWindow
+        options.namesMessages = configuration.apps.all.contains { $0.receipts != nil }
         if trace.isTold { options.report = { EventLog.write(.error, "store", ["reason": $0.description]) } }
         let isBroken = breakStart()
         do {
@@ -22,13 +23,16 @@ extension World {
             configuration.shards = ledger.life == 0 || isHealing ? scenario.shards : dice.within(1...Self.shardsAtMost)
             wake = SlowWake()
             waitingStubs = []
+            receipts = options.namesMessages ? SlowReceipts() : nil
+            waitingReceipts = []
             ledger.gatewayStarted(shards: configuration.shards)
             let timeline = SteppedTimeline(TimelineOptions(clock: { clock.now }), disk: timelineDisk)
             // The kernel gives a socket twice what it is asked for.
             let room = scenario.sendBuffer.map { Int($0) * 2 }
             let network = MemoryNetwork(watchers: configuration.shards, room: room)
             let gateway = try SteppedGateway(
-                configuration, store: store, wake: wake, timeline: timeline, seed: dice.next(), clock: { clock.now },
+                configuration, store: store, wake: wake, receipts: receipts, timeline: timeline, seed: dice.next(),
+                clock: { clock.now },
                 network: network, raise: { clock.raise(to: $0) })
             check { () throws(Violation) in try ledger.checkTime() }
             self.store = store
@@ -57,6 +61,7 @@ extension World {
         gateway.turn(shard)
         segmentWait.turned.insert(shard)
         takeStubs()
+        takeReceipts()
         drainLinks()
         ledger.turned(shard)
         checkCounters()

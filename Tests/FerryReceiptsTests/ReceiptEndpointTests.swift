@@ -1,5 +1,5 @@
-private import FerryCore
-private import FerryReceipts
+internal import FerryCore
+internal import FerryReceipts
 private import FerryTestSupport
 internal import Testing
 
@@ -86,13 +86,15 @@ internal import Testing
         }
 
         func next(_ statuses: [Int]) -> [Step] {
-            var steps: [Step] = now < Instant(milliseconds: 12_000) ? [.second, .event(.timePassed)] : [.event(.timePassed)]
+            var steps: [Step] =
+                now < Instant(milliseconds: 12_000) ? [.second, .event(.timePassed)] : [.event(.timePassed)]
             if offered < 3 {
                 steps.append(.event(.offered(ReceiptEndpoint.Offer(id: offered + 1, at: now))))
                 steps.append(
                     .event(
                         .offered(
-                            ReceiptEndpoint.Offer(id: offered + 1, at: now, failures: 2, notBefore: now + .seconds(2)))))
+                            ReceiptEndpoint.Offer(id: offered + 1, at: now, failures: 2, notBefore: now + .seconds(2))))
+                )
             }
             if posting != nil {
                 steps.append(.event(.failed))
@@ -144,7 +146,8 @@ internal import Testing
         let now = Instant(milliseconds: 5)
         let policy = ReceiptPolicy()
         endpoint.handle(
-            .offered(ReceiptEndpoint.Offer(id: 1, at: now)), now: now, policy: policy, random: random, actions: &actions)
+            .offered(ReceiptEndpoint.Offer(id: 1, at: now)), now: now, policy: policy, random: random, actions: &actions
+        )
         endpoint.handle(.failed, now: now, policy: policy, random: random, actions: &actions)
         let pause = endpoint.deadline.map { ($0 - now).inMilliseconds } ?? 0
         #expect((500...1_000).contains(pause))

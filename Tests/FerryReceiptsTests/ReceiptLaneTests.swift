@@ -1,5 +1,5 @@
-private import FerryCore
-private import FerryReceipts
+internal import FerryCore
+internal import FerryReceipts
 private import FerryTestSupport
 internal import Testing
 
@@ -75,7 +75,8 @@ internal import Testing
             let all = disk.keys.filter { $0 > after }.sorted()
             let part = all.prefix(limit)
             lane.read(
-                part.map { ReceiptEntry(number: $0, row: disk[$0] ?? []) }, isEnd: part.count == all.count)
+                part.map { ReceiptEntry(number: $0, row: disk[$0] ?? []) },
+                upTo: part.count == all.count ? nil : part.last)
             record = lane.record
         }
 
@@ -135,7 +136,9 @@ internal import Testing
                 case 7: if Bool.random(using: &random) { world.refuse(limit: limit) } else { world.answer(.tooOld) }
                 default: if step % 7 == 0 { world.crash() }
                 }
-                do throws(Violation) { try world.check() } catch { Issue.record("seed \(seed), step \(step): \(error)") }
+                do throws(Violation) { try world.check() } catch {
+                    Issue.record("seed \(seed), step \(step): \(error)")
+                }
             }
             world.drain()
             #expect(world.disk.isEmpty && world.lane.isEmpty, "seed \(seed)")
@@ -193,6 +196,18 @@ internal import Testing
         #expect(world.lane.record.dropped == 190)
         world.drain()
         #expect(world.told == Array(191...200))
+    }
+
+    @Test func `a look at the disk that finds only what is gone goes on behind it`() {
+        var lane = ReceiptLane()
+        let rows = (1...40_000).map { World.row($0) }
+        lane.synced(lane.add(rows, limit: 1 << 30).added)
+        while !lane.nextBatch(oldest: .distantPast).entries.isEmpty { _ = lane.finished(.taken) }
+        let first = lane.startReading()
+        lane.read([], upTo: first.map { $0 + 10 })
+        #expect(lane.startReading() == first.map { $0 + 10 })
+        lane.read([], upTo: nil)
+        #expect(lane.startReading() == nil && lane.isEmpty)
     }
 
     @Test func `what is too old does not go out`() {

@@ -1,6 +1,6 @@
-private import FerryCore
+internal import FerryCore
 private import FerryIO
-private import FerryReceipts
+internal import FerryReceipts
 internal import Testing
 
 /// Receipts as bytes and as lines.
