@@ -10,16 +10,26 @@ internal import FerryWire
 /// A batch of pushes that waits for the owners of its devices.
 struct BatchQuestion {
     let isAsync: Bool
-    let isNative: Bool
+    /// It came under `/v1`.
+    private(set) var isNative = false
+    /// All of it is of one task.
+    let isOneTask: Bool
     /// By place in the batch, as the results.
     let cids: [CID]
     var results: [Result<PushReceipt, APIError>?]
     var missing: Int
 
     init(_ batch: PushBatch) {
-        isAsync = batch.isAsync
+        self.init(batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync)
         isNative = batch.isNative
-        cids = batch.pushes.map(\.cid)
+    }
+
+    init(_ targets: ListTargets) { self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync) }
+
+    private init(_ cids: [CID], isOneTask: Bool, isAsync: Bool) {
+        self.isAsync = isAsync
+        self.isOneTask = isOneTask
+        self.cids = cids
         results = Array(repeating: nil, count: cids.count)
         missing = cids.count
     }
@@ -86,7 +96,7 @@ extension Shard {
         for (cid, result) in zip(question.cids, question.results) {
             switch result {
             case .success(let receipt):
-                guard tasks.insert(receipt.taskID).inserted else { continue }
+                guard tasks.insert(receipt.taskID).inserted || question.isOneTask else { continue }
                 pushed.append(
                     APIAnswer.Pushed(
                         task: receipt.taskID, cid: cid, status: receipt.wasOnline ? .online : .offline))
@@ -101,6 +111,11 @@ extension Shard {
         }
         if pushed.isEmpty, let first { return .failure(first) }
         if question.isNative { return .success(.native(.pushed(pushed, refused: refused))) }
-        return .success(question.isAsync ? .taken : .pushedBatch(pushed, refused: refused))
+        if question.isAsync { return .success(.taken) }
+        guard question.isOneTask, let task = pushed.first?.task else {
+            return .success(.pushedBatch(pushed, refused: refused))
+        }
+        let sent = pushed.map { ListAnswer.Sent(cid: $0.cid, status: $0.status) }
+        return .success(.list(.sent(task: task, sent, refused: refused)))
     }
 }

@@ -66,6 +66,7 @@ package enum APIAnswer: Hashable, Sendable {
     case taken
     /// A push to all.
     case pushedAll(task: TaskID)
+    case list(ListAnswer)
     case statuses([Device])
     /// One JSON object, as it is.
     case timeline([UInt8])
@@ -80,7 +81,7 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .taken, .statuses, .timeline, .native:
+        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .native:
             HTTPResponse(status: 200, body: envelope)
         }
     }
@@ -142,16 +143,11 @@ package enum APIAnswer: Hashable, Sendable {
                 writer.string(push.status.rawValue)
                 writer.endObject()
             }
-            if !refused.isEmpty {
-                writer.name("not_accepted")
-                writer.beginObject()
-                for push in refused {
-                    writer.name(push.cid.description)
-                    writer.string(push.reason)
-                }
-                writer.endObject()
-            }
+            writer.notAccepted(refused)
             writer.endObject()
+        case .list(let answer):
+            writer.name("data")
+            answer.write(to: &writer)
         case .revoked, .taken, .healthy, .ready, .notReady: break
         }
         writer.endObject()
