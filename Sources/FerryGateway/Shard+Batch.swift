@@ -10,26 +10,25 @@ internal import FerryWire
 /// A batch of pushes that waits for the owners of its devices.
 struct BatchQuestion {
     let isAsync: Bool
+    /// It came under `/v1`.
+    private(set) var isNative = false
     /// All of it is of one task.
     let isOneTask: Bool
-    let isNative: Bool
     /// By place in the batch, as the results.
     let cids: [CID]
     var results: [Result<PushReceipt, APIError>?]
     var missing: Int
 
     init(_ batch: PushBatch) {
-        self.init(batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync, isNative: batch.isNative)
+        self.init(batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync)
+        isNative = batch.isNative
     }
 
-    init(_ targets: ListTargets) {
-        self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync, isNative: false)
-    }
+    init(_ targets: ListTargets) { self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync) }
 
-    private init(_ cids: [CID], isOneTask: Bool, isAsync: Bool, isNative: Bool) {
+    private init(_ cids: [CID], isOneTask: Bool, isAsync: Bool) {
         self.isAsync = isAsync
         self.isOneTask = isOneTask
-        self.isNative = isNative
         self.cids = cids
         results = Array(repeating: nil, count: cids.count)
         missing = cids.count
