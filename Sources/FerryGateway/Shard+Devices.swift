@@ -186,6 +186,7 @@ extension Shard {
                     }
                 }
             case .list(let placement, let target): accept(placement, target, device: device)
+            case .tagTarget: tagTargetLoaded(isKnown: true)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }

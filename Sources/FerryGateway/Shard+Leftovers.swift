@@ -19,6 +19,11 @@ extension Shard {
             ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
             ("openBroadcasts", openBroadcasts.count + placing.count + unplaced.count + broadcasts.coming),
             ("lists", lists.creating.count + lists.wanted.count + lists.held.count + lists.repeats.count),
+            (
+                "tags",
+                lists.tags.calls.count + lists.tags.gatherings.count + lists.tags.expansions.count
+                    + (lists.tags.step == nil ? 0 : 1)
+            ),
             ("passes", broadcasts.sweeping.count),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]

@@ -16,11 +16,12 @@ extension Shard {
     private mutating func place(_ placement: ListPlacement, _ target: Int) {
         let (cid, place) = placement.targets[target]
         let key = RequestKey(task: placement.content.task.taskID, cid: cid)
+        guard let origin = placement.origin else { return }
         switch requests.begin(key.key, content: key.content) {
         case .answered(let first):
             let receipt = PushReceipt(taskID: first.taskID, cid: cid, wasOnline: first.wasOnline)
-            noteBatchAccepted(placement.origin, place, receipt)
-        case .inFlight: lists.repeats[key.key, default: []].append((placement.origin, place))
+            noteBatchAccepted(origin, place, receipt)
+        case .inFlight: lists.repeats[key.key, default: []].append((origin, place))
         case .unknown:
             if isDiskShort { return giveUp(placement, target, refusal(.disk)) }
             if isMemoryShort(for: MemoryCost.order) { return giveUp(placement, target, refusal(.memory)) }
@@ -80,8 +81,8 @@ extension Shard {
         let request = RequestKey(task: task.taskID, cid: cid)
         return AcceptedMessage(
             cid: cid, seq: seq, messageID: request.messageID, taskID: task.taskID, acceptedAt: now,
-            expiresAt: now + .milliseconds(task.timeToLive), stub: stub, wasOnline: isOnline, request: request,
-            alert: nil, payload: [], reference: placement.content.reference)
+            expiresAt: now + .milliseconds(task.timeToLive), stub: stub, wasOnline: isOnline,
+            request: placement.origin == nil ? nil : request, alert: nil, payload: [], reference: placement.content.reference)
     }
 
     /// References of one placement that come one after the other are one effect of the batch.
@@ -113,12 +114,14 @@ extension Shard {
         let (cid, place) = placement.targets[Int(entry.target)]
         let key = RequestKey(task: task.taskID, cid: cid)
         note(.accepted(Acceptance(entry, task, key.messageID)), of: cid)
-        let first = RequestAnswer(
-            content: key.content, taskID: task.taskID, wasOnline: entry.wasOnline, acceptedAt: entry.acceptedAt)
-        requests.settle(key.key, first, acceptedAt: entry.acceptedAt, segment: location.segment)
-        let receipt = PushReceipt(taskID: task.taskID, cid: cid, wasOnline: entry.wasOnline)
-        noteBatchAccepted(placement.origin, place, receipt)
-        for waiter in takeRepeats(key.key) { noteBatchAccepted(waiter.origin, waiter.place, receipt) }
+        if let origin = placement.origin {
+            let first = RequestAnswer(
+                content: key.content, taskID: task.taskID, wasOnline: entry.wasOnline, acceptedAt: entry.acceptedAt)
+            requests.settle(key.key, first, acceptedAt: entry.acceptedAt, segment: location.segment)
+            let receipt = PushReceipt(taskID: task.taskID, cid: cid, wasOnline: entry.wasOnline)
+            noteBatchAccepted(origin, place, receipt)
+            for waiter in takeRepeats(key.key) { noteBatchAccepted(waiter.origin, waiter.place, receipt) }
+        }
         let device = Int(entry.device)
         guard devices.isInUse(device), devices[device].cid == cid else { return }
         devices[device].pendingChanges -= 1
@@ -154,9 +157,10 @@ extension Shard {
     /// Nothing came of the first try, nor of those that waited for it.
     mutating func giveUp(_ placement: ListPlacement, _ target: Int, _ error: APIError) {
         let (cid, place) = placement.targets[target]
+        guard let origin = placement.origin else { return }
         let key = RequestKey(task: placement.content.task.taskID, cid: cid)
         requests.abandon(key.key)
-        noteBatchRefused(placement.origin, place, error)
+        noteBatchRefused(origin, place, error)
         for waiter in takeRepeats(key.key) { noteBatchRefused(waiter.origin, waiter.place, error) }
     }
 

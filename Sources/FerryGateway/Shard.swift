@@ -13,7 +13,7 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists` and
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and
 /// `+ListDevices` (tasks with one content for many), `+Devices` (a device's decisions), `+Delivery`
 /// (the stream to a device), `+Journal` (what waits for
 /// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
@@ -222,6 +222,7 @@ struct Shard: ~Copyable {
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
         continuePasses()
+        continueTags()
         sendBatchOutcomes()
         sendReceipts()
         answerBackends()
@@ -244,11 +245,13 @@ struct Shard: ~Copyable {
         return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
             || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty
+            || (!isDraining && lists.tags.nextTurn(now: now).map { $0 <= now } == true)
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd)
+        if !isDraining, let turn = lists.tags.nextTurn(now: now) { next = min(next, turn) }
         if !acknowledging.isEmpty { next = min(next, acksDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }

@@ -16,8 +16,6 @@ final class TagAudience: Sendable {
     }
 
     var name: Identifier128 { task.taskID.value }
-    /// When all targets have to have it: after this its content may be gone.
-    static let longest = Duration.seconds(7 * 86_400)
 
     // MARK: - Bytes
 

@@ -59,6 +59,12 @@ package struct TagExpansion: Sendable {
         if !part.isOver { next = min(next, parts.count - 1) }
     }
 
+    /// What the row of a part's count says, after a start.
+    package mutating func restore(_ partition: Partition, done: Int) {
+        guard let place = parts.firstIndex(where: { $0.partition == partition }) else { return }
+        parts[place] = Part(partition: partition, cids: parts[place].cids, done: done)
+    }
+
     package func holds(_ partition: Partition) -> Bool { parts.contains { $0.partition == partition } }
 
     package var remaining: Int { parts.reduce(0) { $0 + $1.cids.count - $1.done } }

@@ -88,6 +88,7 @@ package enum APIRouter {
             case 5 where path[2] == "push" && path[3] == "single" && path[4] == "cid": (.pushSingle, .post)
             case 6 where path[2] == "push" && path[3] == "single" && path[4] == "batch" && path[5] == "cid":
                 (.pushBatch, .post)
+            case 4 where path[2] == "push": ListRoute(path[3], "").map { (.list($0), .post) }
             case 5 where path[2] == "push": ListRoute(path[3], path[4]).map { (.list($0), .post) }
             case 5 where path[2] == "user" && path[3] == "status" && path[4] != "":
                 (.userStatus(cids: path[4]), .get)

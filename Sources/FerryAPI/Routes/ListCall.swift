@@ -1,14 +1,43 @@
+package import FerryAudience
 package import FerryCore
 
 /// The calls that push one content to many devices that the sender names or describes.
 package enum ListRoute: Hashable, Sendable {
     case message
     case cid
+    case tag
+    case fastCustomTag
 }
 
 package enum ListCall: Hashable, Sendable {
     case message(ListMessage)
     case targets(ListTargets)
+    case audience(ListMessage, ListAudience)
+}
+
+/// Who gets a push to an audience, and how fast.
+package struct ListAudience: Hashable, Sendable {
+    package let expression: AudienceExpression
+    /// Targets a second; 0 for no limit.
+    package let speed: Int64
+
+    package init(_ expression: AudienceExpression, speed: Int64) {
+        self.expression = expression
+        self.speed = speed
+    }
+
+    /// Bytes that two of them share exactly when they are the same.
+    package var digestInput: [UInt8] {
+        var writer = ByteWriter()
+        writer.varint(UInt64(max(0, speed)))
+        for condition in expression.conditions {
+            writer.byte(condition.field.rawValue)
+            writer.byte(condition.operation.rawValue)
+            writer.varint(UInt64(condition.values.count))
+            for value in condition.values { writer.string(value.utf8) }
+        }
+        return writer.bytes
+    }
 }
 
 /// `POST /push/list/message`: a content to be kept, for devices that later calls name.
