@@ -40,9 +40,8 @@ extension Shard {
         guard let device, devices.appNumber(of: device) == Int(placement.number) else {
             return giveUp(placement, target, .targetInvalid(cid.description))
         }
-        guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
-            return giveUp(placement, target, refusal(.sync))
-        }
+        // A step of a push to an audience has looked at this for all of its targets.
+        guard placement.origin == nil || isListening else { return giveUp(placement, target, refusal(.sync)) }
         let bytes = Int(task.payloadBytes)
         let exceeded = devices[device].machine.exceededCap(
             bytes: bytes, isLiveOnly: task.isLiveOnly, pending: devices[device].pending,
@@ -64,6 +63,10 @@ extension Shard {
                 target: Int32(truncatingIfNeeded: target), device: Int32(truncatingIfNeeded: device), seq: message.seq,
                 acceptedAt: message.acceptedAt, expiresAt: message.expiresAt, absences: devices[device].absences,
                 stub: message.stub, wasOnline: message.wasOnline, offset: UInt32(offset), length: UInt32(length)))
+    }
+
+    private var isListening: Bool {
+        unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes && !isDraining
     }
 
     private func reference(_ placement: ListPlacement, _ target: Int, seq: Seq, device: Int) -> AcceptedMessage {
