@@ -61,6 +61,9 @@ package struct ConfigurationKey: Sendable {
             "listTasksPerApp", 1...10_000_000,
             "tasks of one app from `/push/list/message` that are remembered; above it they get 30019",
             { $0.listTasksPerApp = Int($1) }),
+        .cap(
+            "listStoreBytes", 65_536...1 << 50, "payload bytes of such tasks on the disk; above it they get 30019",
+            { $0.listStoreBytes = $1 }),
         .integer(
             "listContentBytes", 65_536...1 << 40,
             "memory for contents of such tasks; the rest is read from the disk when it is needed",

@@ -61,7 +61,7 @@ extension Shard {
         if shortage == .memory { environment.memoryBudget.noteRefusal() }
         switch shortage {
         case .sync: return .busy(retryAfterSeconds: 1)
-        case .memory, .store, .disk, .device, .broadcasts: return .busy(retryAfterSeconds: 5)
+        case .memory, .store, .disk, .device, .broadcasts, .lists: return .busy(retryAfterSeconds: 5)
         }
     }
 

@@ -15,7 +15,7 @@ extension Shard {
             ("logged", loggedMessages + broadcasts.unreached - tally.kept), ("handshakes", handshakes.count),
             ("backends", backends.count), ("requestBytes", requestBytes), ("waitingBytes", waitingBytes),
             ("answerBytes", answerBytes),
-            ("storeBytes", storeBytes - loggedBytes - lists.table.contentBytes), ("pendingMessages", pendingMessages),
+            ("storeBytes", storeBytes - loggedBytes), ("pendingMessages", pendingMessages),
             ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
             ("openBroadcasts", openBroadcasts.count + placing.count + unplaced.count + broadcasts.coming),
             ("lists", lists.creating.count + lists.wanted.count + lists.held.count + lists.repeats.count),

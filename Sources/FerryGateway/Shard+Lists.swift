@@ -82,7 +82,7 @@ extension Shard {
         settle(creation.origin, .failure(.requestIDReused(creation.message.requestID)))
     }
 
-    /// Why it cannot be taken; nil, and its bytes taken of the store's budget, when it can.
+    /// Why it cannot be taken; nil, and its bytes taken of the budget of contents, when it can.
     private mutating func shortage(for creation: ListCreation) -> APIError? {
         let bytes = creation.message.payload.count
         if isDiskShort { return refusal(.disk) }
@@ -92,6 +92,7 @@ extension Shard {
         }
         let most = environment.configuration.listTasksPerApp
         guard lists.table.count(of: creation.app) < most else {
+            counters.refused[Shortage.lists.rawValue] += 1
             return APIError(
                 code: 30019,
                 message: "please retry later: the app has \(most) tasks from /push/list/message (listTasksPerApp)",
@@ -103,8 +104,7 @@ extension Shard {
                 return .tooManyBroadcasts("\(open) pushes to audiences are under way (broadcastsPerApp)")
             }
         }
-        guard environment.storeBudget.take(bytes) else { return refusal(.store) }
-        storeBytes += bytes
+        guard environment.listBudget.take(bytes) else { return refusal(.lists) }
         return nil
     }
 
@@ -155,7 +155,7 @@ extension Shard {
 
     mutating func listRefused(_ content: TaskContent) {
         lists.table.abandon(content.task)
-        giveBackRoom(content.payload.count)
+        environment.listBudget.change(by: -content.payload.count)
         for origin in lists.creating.removeValue(forKey: content.task.request) ?? [] {
             settle(origin, .failure(.busy(retryAfterSeconds: 5)))
         }
@@ -236,7 +236,7 @@ extension Shard {
             switch end {
             case .content(let task):
                 lists.contents.remove(task.taskID.value)
-                giveBackRoom(Int(task.payloadBytes))
+                environment.listBudget.change(by: -Int(task.payloadBytes))
                 rows.append(
                     ControlRow(.listContent, Partition(of: task.app), key: Self.contentKey(task), value: nil))
             case .task(let task):
@@ -254,6 +254,6 @@ extension Shard {
             return EventLog.write(.error, "a stored task cannot be read", ["bytes": String(row.value?.count ?? 0)])
         }
         lists.table.add(task)
-        keepRoom(Int(task.payloadBytes))
+        environment.listBudget.change(by: Int(task.payloadBytes))
     }
 }

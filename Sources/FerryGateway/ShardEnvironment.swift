@@ -27,6 +27,7 @@ struct ShardEnvironment: Sendable {
     let memoryBudget: Budget
     let storeBudget: Budget
     let broadcastBudget: Budget
+    let listBudget: Budget
     let quietShards = QuietShards()
 
     var shards: Int { mailboxes.count }

@@ -113,6 +113,8 @@ extension World {
     func postToList() {
         guard !isOverLinks, let backend = dice.pick(backends) else { return }
         guard let first = dice.pick(ledger.lists.keys.sorted()), !dice.chance(150) else { return createList(backend) }
+        // The gateway's clock may have been put back since.
+        ledger.lists[first]?.sentAt = min(ledger.lists[first]?.sentAt ?? ledger.clock.now, ledger.clock.now)
         guard ledger.lists[first]?.taskID != nil else { return backend.call(.createList(first)) }
         let known = ledger.devices.indices.filter { ledger.devices[$0].cid != nil }
         guard let from = dice.pick(known) else { return }

@@ -142,7 +142,7 @@ internal import Testing
     }
 
     @Test func `a task is over when it is as old as its ttl`() async throws {
-        let world = try await World()
+        let world = try await World(shards: 1)
         let backend = try await Backend(world)
         let device = try await RawDevice(world)
         let cid = try await device.register().cid.description
