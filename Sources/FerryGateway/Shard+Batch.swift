@@ -14,10 +14,15 @@ struct BatchQuestion {
     let cids: [CID]
     var results: [Result<PushReceipt, APIError>?]
     var missing: Int
+    /// Targets that were refused before, and why.
+    let refused: [(target: String, reason: String)]
 
-    init(_ batch: PushBatch) {
-        isAsync = batch.isAsync
-        cids = batch.pushes.map(\.cid)
+    init(_ batch: PushBatch) { self.init(batch.pushes, isAsync: batch.isAsync, refused: []) }
+
+    init(_ pushes: [SinglePush], isAsync: Bool, refused: [(target: String, reason: String)]) {
+        self.isAsync = isAsync
+        self.refused = refused
+        cids = pushes.map(\.cid)
         results = Array(repeating: nil, count: cids.count)
         missing = cids.count
     }
@@ -76,7 +81,7 @@ extension Shard {
     /// again. Where none was taken, for reasons of their own, the first reason is the answer.
     private static func answer(_ question: BatchQuestion) -> Result<APIAnswer, APIError> {
         var pushed: [APIAnswer.Pushed] = []
-        var refused: [APIAnswer.RefusedPush] = []
+        var refused = question.refused.map { APIAnswer.RefusedPush(target: $0.target, reason: $0.reason) }
         // What stands twice in the list is told once: the answer is an object.
         var tasks: Set<TaskID> = []
         var targets: Set<CID> = []
@@ -87,12 +92,12 @@ extension Shard {
                 guard tasks.insert(receipt.taskID).inserted else { continue }
                 pushed.append(
                     APIAnswer.Pushed(
-                        task: receipt.taskID, cid: cid, status: receipt.wasOnline ? .online : .offline))
+                        task: receipt.taskID, cid: cid, status: receipt.status))
             case .failure(let error):
                 if error.isGatewayBusy { return .failure(error) }
                 first = first ?? error
                 if targets.insert(cid).inserted {
-                    refused.append(APIAnswer.RefusedPush(cid: cid, reason: error.message))
+                    refused.append(APIAnswer.RefusedPush(target: cid.description, reason: error.message))
                 }
             case nil: continue
             }

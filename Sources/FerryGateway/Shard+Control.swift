@@ -7,6 +7,7 @@ internal import FerryStore
 enum ControlEffect {
     /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
     case answer(APIOrigin, APIAnswer)
+    case users(UserEffect)
 }
 
 /// A look at a queue of control rows.
@@ -33,6 +34,9 @@ extension Shard {
         for row in rows { control.note(row, segment: segment) }
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
+        case .users(let effect):
+            usersUnwritten -= 1
+            usersWritten(effect)
         case nil: return
         }
     }
@@ -41,6 +45,9 @@ extension Shard {
     mutating func controlRefused(_ effect: ControlEffect?) {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
+        case .users(let effect):
+            usersUnwritten -= 1
+            usersNotWritten(effect)
         case nil: return
         }
     }
@@ -61,7 +68,9 @@ extension Shard {
     /// A row that is there.
     private mutating func restoreControl(_ row: ControlRow) {
         switch row.table {
-        case .alias, .profile, .task, .counters, .curve, .receipt: return
+        case .alias: restoreAlias(row)
+        case .profile: restoreProfile(row)
+        case .task, .counters, .curve, .receipt: return
         }
     }
 

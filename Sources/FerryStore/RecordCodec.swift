@@ -116,5 +116,6 @@ package enum RecordCodec {
         case broadcastPlaced = 12
         case broadcastExpired = 13
         case controlRows = 14
+        case deviceRemoved = 40
     }
 }
