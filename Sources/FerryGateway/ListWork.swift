@@ -52,6 +52,10 @@ enum ListOrder: Sendable {
     case create(ListCreation)
     /// To the owner of the app.
     case targets(ListTargetsOrder)
+    /// To the owner of the app: which devices have these names. Answered by `resolved`.
+    case resolve(ListTargets, App, APIOrigin)
+    /// To the shard of the call; devices by name.
+    case resolved(ListTargets, App, APIOrigin, [[CID]])
     /// To the owner of the devices.
     case place(ListPlacement)
     /// To the owner of the app; answered by `content`.
@@ -144,6 +148,8 @@ final class ListAcceptance {
         let absences: UInt16
         let stub: StubNeed
         let wasOnline: Bool
+        /// The device is blocked: it gets nothing.
+        let isIgnored: Bool
         /// The record's place in its batch.
         let offset: UInt32
         let length: UInt32

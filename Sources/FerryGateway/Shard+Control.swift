@@ -12,6 +12,7 @@ enum ControlEffect {
     case tagGathered(TagAudience, [TagExpansion.Part], isLast: Bool)
     case tagPlaced(Identifier128)
     case tagStep(TagStep)
+    case users(UserEffect)
 }
 
 /// A look at a queue of control rows.
@@ -43,6 +44,9 @@ extension Shard {
         case .tagGathered(let order, let parts, let isLast): tagGathered(order, parts, isLast: isLast)
         case .tagPlaced(let task): tagPlaced(task)
         case .tagStep(let step): tagStepDone(step)
+        case .users(let effect):
+            usersUnwritten -= 1
+            usersWritten(effect)
         case nil: return
         }
     }
@@ -55,6 +59,9 @@ extension Shard {
         case .tagGathered(let order, _, let isLast): tagGatheringRefused(order, isLast: isLast)
         case .tagPlaced(let task): tagPlacedRefused(task)
         case .tagStep: breakOffStep()
+        case .users(let effect):
+            usersUnwritten -= 1
+            usersNotWritten(effect)
         case nil: return
         }
     }
@@ -83,7 +90,9 @@ extension Shard {
         case .tagCall: restoreTagCall(row)
         case .tagAudience: restoreTagAudience(row)
         case .tagCursor: restoreTagCursor(row)
-        case .alias, .profile, .task, .counters, .curve, .receipt, .listContent: return
+        case .alias: restoreAlias(row)
+        case .profile: restoreProfile(row)
+        case .task, .counters, .curve, .receipt, .listContent: return
         }
     }
 

@@ -113,6 +113,7 @@ extension Shard {
 
     mutating func noteSeen(_ device: Int) {
         devices[device].seenAt = now
+        audience.saw(devices.appNumber(of: device), devices[device].cid, at: now)
         append(.deviceSeen(cid: devices[device].cid, at: now), .recordChanged(devices[device].cid))
         devices[device].pendingChanges += 1
     }
@@ -169,9 +170,16 @@ extension Shard {
     mutating func deviceLoaded(_ cid: CID, _ record: DeviceRecord?) {
         guard let waiters = loading.removeValue(forKey: cid) else { return }
         var device = devices.index(of: cid)
-        if device == nil, let record { device = devices.insert(record) }
+        if device == nil, let record { device = insertDevice(record) }
         serve(waiters, cid, device)
         if let device { armResting(device) }
+    }
+
+    /// Takes a device into memory that is not there.
+    mutating func insertDevice(_ record: DeviceRecord) -> Int {
+        let device = devices.insert(record)
+        devices[device].isBlocked = audience.isBlocked(devices.appNumber(of: device), record.cid)
+        return device
     }
 
     mutating func serve(_ waiters: [DeviceWaiter], _ cid: CID, _ device: Int?) {
@@ -189,6 +197,9 @@ extension Shard {
             case .tagTarget: tagTargetLoaded(isKnown: true)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
+            case .detail(let gathering): gather(gathering, device)
+            case .removal(let removal): remove(removal, device: device)
+            case .retention: if let device { forgetIfUnseen(device) }
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }
         }

@@ -19,7 +19,8 @@ extension Shard {
         guard let origin = placement.origin else { return }
         switch requests.begin(key.key, content: key.content) {
         case .answered(let first):
-            let receipt = PushReceipt(taskID: first.taskID, cid: cid, wasOnline: first.wasOnline)
+            let receipt = PushReceipt(
+                taskID: first.taskID, cid: cid, wasOnline: first.wasOnline, isIgnored: first.wasIgnored)
             noteBatchAccepted(origin, place, receipt)
         case .inFlight: lists.repeats[key.key, default: []].append((origin, place))
         case .unknown:
@@ -37,7 +38,8 @@ extension Shard {
     mutating func accept(_ placement: ListPlacement, _ target: Int, device: Int?) {
         let task = placement.content.task
         let cid = placement.targets[target].cid
-        guard let device, devices.appNumber(of: device) == Int(placement.number) else {
+        guard let device, devices.appNumber(of: device) == Int(placement.number), !devices[device].isLeaving
+        else {
             return giveUp(placement, target, .targetInvalid(cid.description))
         }
         // A step of a push to an audience has looked at this for all of its targets.
@@ -62,7 +64,12 @@ extension Shard {
             ListAcceptance.Entry(
                 target: Int32(truncatingIfNeeded: target), device: Int32(truncatingIfNeeded: device), seq: message.seq,
                 acceptedAt: message.acceptedAt, expiresAt: message.expiresAt, absences: devices[device].absences,
-                stub: message.stub, wasOnline: message.wasOnline, offset: UInt32(offset), length: UInt32(length)))
+                stub: message.stub, wasOnline: message.wasOnline, isIgnored: devices[device].isBlocked,
+                offset: UInt32(offset), length: UInt32(length)))
+        if devices[device].isBlocked {
+            // Right behind it, so that whoever finds the one finds the other.
+            append(.settled(cid: cid, seq: message.seq, state: .skipped, isTold: false), nil)
+        }
     }
 
     private var isListening: Bool {
@@ -72,9 +79,10 @@ extension Shard {
     private func reference(_ placement: ListPlacement, _ target: Int, seq: Seq, device: Int) -> AcceptedMessage {
         let task = placement.content.task
         let cid = placement.targets[target].cid
-        let isOnline = devices[device].machine.presence.isOnline
+        let isBlocked = devices[device].isBlocked
+        let isOnline = devices[device].machine.presence.isOnline && !isBlocked
         let stub: StubNeed
-        if isOnline {
+        if isOnline || isBlocked {
             stub = .none
         } else if task.isLiveOnly && !task.hasAlert {
             stub = .notWanted
@@ -118,10 +126,11 @@ extension Shard {
         let key = RequestKey(task: task.taskID, cid: cid)
         note(.accepted(Acceptance(entry, task, key.messageID)), of: cid)
         if let origin = placement.origin {
-            let first = RequestAnswer(
+            var first = RequestAnswer(
                 content: key.content, taskID: task.taskID, wasOnline: entry.wasOnline, acceptedAt: entry.acceptedAt)
+            first.wasIgnored = entry.isIgnored
             requests.settle(key.key, first, acceptedAt: entry.acceptedAt, segment: location.segment)
-            let receipt = PushReceipt(taskID: task.taskID, cid: cid, wasOnline: entry.wasOnline)
+            let receipt = PushReceipt(taskID: task.taskID, cid: cid, wasOnline: entry.wasOnline, isIgnored: entry.isIgnored)
             noteBatchAccepted(origin, place, receipt)
             for waiter in takeRepeats(key.key) { noteBatchAccepted(waiter.origin, waiter.place, receipt) }
         }
@@ -129,6 +138,7 @@ extension Shard {
         guard devices.isInUse(device), devices[device].cid == cid else { return }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(task.payloadBytes))
+        if entry.isIgnored { return note(.ended(entry.seq, .deviceBlocked), device) }
         segmentDevices.add(device, segment: location.segment)
         // What was for everybody before it comes before it.
         catchUp(device)

@@ -34,12 +34,33 @@ extension Shard {
 
     private mutating func order(_ targets: ListTargets, _ app: App, _ origin: APIOrigin) {
         guard let task = targets.taskValue else { return fill(origin, .failure(.taskUnknown(targets.task))) }
-        if isMemoryShort(for: targets.cids.count * MemoryCost.loading) {
+        if isMemoryShort(for: (targets.cids.count + targets.aliases.count) * MemoryCost.loading) {
             return fill(origin, .failure(refusal(.memory)))
         }
-        batches[origin] = BatchQuestion(targets)
+        guard targets.aliases.isEmpty else {
+            return post(.order(.list(.resolve(targets, app, origin))), to: environment.owner(of: app.id))
+        }
+        ask(BatchQuestion(targets), task, targets, app, origin)
+    }
+
+    /// The names' devices are known.
+    private mutating func name(
+        _ targets: ListTargets, _ devices: [(alias: String, cids: [CID])], _ app: App, _ origin: APIOrigin
+    ) {
+        guard let task = targets.taskValue else { return }
+        let question = BatchQuestion(targets, devices)
+        guard !question.cids.isEmpty else {
+            return fill(origin, .failure(.aliasInvalid(targets.aliases.first ?? "")))
+        }
+        ask(question, task, targets, app, origin)
+    }
+
+    private mutating func ask(
+        _ question: BatchQuestion, _ task: Identifier128, _ targets: ListTargets, _ app: App, _ origin: APIOrigin
+    ) {
+        batches[origin] = question
         let order = ListTargetsOrder(
-            app: app, task: task, taskText: targets.task, cids: targets.cids, origin: origin)
+            app: app, task: task, taskText: targets.task, cids: question.cids, origin: origin)
         post(.order(.list(.targets(order))), to: environment.owner(of: app.id))
     }
 
@@ -49,6 +70,9 @@ extension Shard {
         switch order {
         case .create(let creation): create(creation)
         case .targets(let order): take(order)
+        case .resolve(let targets, let app, let origin): resolve(targets, app, origin)
+        case .resolved(let targets, let app, let origin, let devices):
+            name(targets, Array(zip(targets.aliases, devices)), app, origin)
         case .place(let placement): place(placement)
         case .wantContent(let app, let task, let shard): want(task, of: app, .shard(shard))
         case .content(let task, let content): contentCame(task, content)
@@ -167,6 +191,12 @@ extension Shard {
         else { return refuse(order, .taskUnknown(order.taskText)) }
         guard now < task.usableUntil else { return refuse(order, .taskOver(order.taskText)) }
         want(order.task, of: order.app, .targets(order))
+    }
+
+    private mutating func resolve(_ targets: ListTargets, _ app: App, _ origin: APIOrigin) {
+        let number = devices.number(of: app.id)
+        let found = targets.aliases.map { audience.devices(number, of: $0) }
+        post(.order(.list(.resolved(targets, app, origin, found))), to: origin.shard)
     }
 
     private mutating func refuse(_ order: ListTargetsOrder, _ error: APIError) {

@@ -88,6 +88,7 @@ extension Shard {
         retirement = current
         if isLast {
             gatherBroadcasts(upTo: current.segment, into: &slice.remains)
+            gatherRemoved(upTo: current.segment, into: &slice.remains)
             slice.remains.requests = requests.takeEntries(upTo: current.segment)
             slice.remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
             slice.remains.controlRows = control.tell(upTo: current.segment)

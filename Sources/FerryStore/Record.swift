@@ -3,6 +3,8 @@ package import FerryCore
 /// One fact in the journal. What one shard takes of one API call is one record, so it is there whole or not at all.
 package enum Record: Equatable, Sendable {
     case deviceRegistered(DeviceRegistration)
+    /// All of the device is gone: its row, its messages. A registration behind it begins anew.
+    case deviceRemoved(cid: CID, at: Instant)
     case pushTokenChanged(cid: CID, token: PushToken?, at: Instant)
     case deviceSeen(cid: CID, at: Instant)
     case messageAccepted(AcceptedMessage)

@@ -7,6 +7,7 @@ extension ListRoute {
         switch (family, name) {
         case ("list", "message"): self = .message
         case ("list", "cid"): self = .cid
+        case ("list", "alias"): self = .alias
         case ("tag", ""): self = .tag
         case ("fast_custom_tag", ""): self = .fastCustomTag
         default: return nil
@@ -17,6 +18,7 @@ extension ListRoute {
         switch self {
         case .message: .message(try ListMessage(fields, limits: limits))
         case .cid: .targets(try ListTargets(fields))
+        case .alias: .targets(try ListTargets(named: fields))
         case .tag, .fastCustomTag:
             .audience(
                 try ListMessage(fields, limits: limits),
@@ -89,6 +91,31 @@ extension ListTargets {
         }
         guard !cids.isEmpty else { throw .empty("audience.cid") }
         self.init(task: task, cids: cids, isAsync: try fields.truth("is_async") ?? false)
+    }
+}
+
+extension ListTargets {
+    /// Devices by their names.
+    init(named fields: FieldReader) throws(APIError) {
+        guard let task = try fields.nonEmptyString("taskid") else { throw .empty("taskid") }
+        guard let audience = try fields.object("audience", at: "audience") else { throw .null("audience") }
+        guard let list = try audience.strings("alias") else {
+            if try audience.value("cid") != nil { throw .invalid("audience.cid", "this call takes audience.alias") }
+            throw .null("audience.alias")
+        }
+        guard !list.isEmpty else { throw .empty("audience.alias") }
+        guard list.count <= APILimits.targetsPerCall else {
+            throw .overLimit("audience.alias", "at most \(APILimits.targetsPerCall) in one call")
+        }
+        var aliases: [String] = []
+        var seen: Set<String> = []
+        for text in list where seen.insert(text).inserted {
+            aliases.append(try UserReading.alias(text, "audience.alias"))
+        }
+        let isAsync = try fields.truth("is_async") ?? false
+        let needsDetail = try fields.truth("need_alias_detail") ?? false
+        self.init(
+            task: task, cids: [], isAsync: isAsync, aliases: aliases, needsAliasDetail: needsDetail && !isAsync)
     }
 }
 
