@@ -14,6 +14,8 @@ struct Post {
     /// So are the posts of a task with stored content, which comes with a call of its own: devices are named in others.
     let first: Int?
     let isListed: Bool
+    /// So are those of a push to all that meet a condition. Who gets it is fixed by the answer; each gets it at its time.
+    let isTagged: Bool
     /// The device was registered, and its client knew, before the call.
     var isOwed = true
 
