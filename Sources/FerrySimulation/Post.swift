@@ -48,7 +48,7 @@ struct Post {
 
     init(
         number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int, first: Int? = nil,
-        isListed: Bool = false
+        isListed: Bool = false, isTagged: Bool = false
     ) {
         self.number = number
         self.device = device
@@ -57,9 +57,10 @@ struct Post {
         self.payloadBytes = payloadBytes
         self.first = first
         self.isListed = isListed
+        self.isTagged = isTagged
     }
 
-    var isForAll: Bool { first != nil && !isListed }
+    var isForAll: Bool { first != nil && !isListed && !isTagged }
     var isLiveOnly: Bool { ttl == 0 }
     var isAccepted: Bool { answeredStep != nil }
     /// Every attempt was refused, so it is not kept.
