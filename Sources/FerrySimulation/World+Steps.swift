@@ -115,7 +115,8 @@ extension World {
         guard !isOverLinks, let backend = dice.pick(backends) else { return }
         guard let first = dice.pick(ledger.lists.keys.sorted()), !dice.chance(150) else { return createList(backend) }
         // The gateway's clock may have been put back since.
-        ledger.lists[first]?.sentAt = min(ledger.lists[first]?.sentAt ?? ledger.clock.now, ledger.clock.now)
+        let now = ledger.clock.now
+        if let sentAt = ledger.lists[first]?.sentAt, now < sentAt { ledger.lists[first]?.sentAt = now }
         guard ledger.lists[first]?.taskID != nil else { return backend.call(.createList(first)) }
         let known = ledger.devices.indices.filter { ledger.devices[$0].cid != nil }
         guard let from = dice.pick(known) else { return }
