@@ -36,7 +36,7 @@ extension Shard {
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
         case .users(let effect):
-            usersUnwritten -= 1
+            users.unwritten -= 1
             usersWritten(effect)
         case nil: return
         }
@@ -47,7 +47,7 @@ extension Shard {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
         case .users(let effect):
-            usersUnwritten -= 1
+            users.unwritten -= 1
             usersNotWritten(effect)
         case nil: return
         }
@@ -55,7 +55,11 @@ extension Shard {
 
     /// Answers a call, whichever shard it came in at.
     mutating func settle(_ origin: APIOrigin, _ result: Result<APIAnswer, APIError>) {
-        if origin.shard == index { fill(origin, result) } else { post(.reply(.settled(origin, result)), to: origin.shard) }
+        if origin.shard == index {
+            fill(origin, result)
+        } else {
+            post(.reply(.settled(origin, result)), to: origin.shard)
+        }
     }
 
     /// At the start, before anybody is served.
