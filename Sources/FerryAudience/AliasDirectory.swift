@@ -30,6 +30,12 @@ package struct AliasDirectory: Sendable {
         package let place: Int
         package let alias: String
         package let devices: Int
+
+        package init(place: Int, alias: String, devices: Int) {
+            self.place = place
+            self.alias = alias
+            self.devices = devices
+        }
     }
 
     /// In the order of their cids; none is empty.

@@ -136,7 +136,8 @@ package struct ConfigurationKey: Sendable {
                     payloadCharacters: $0.api.payloadCharacters, bodyBytes: Int($1), users: $0.api.users)
             }),
         .integer(
-            "deviceRetentionDays", 1...36_500, "days after which a device that was not seen is removed; `off` removes none",
+            "deviceRetentionDays", 1...36_500,
+            "days after which a device that was not seen is removed; `off` removes none",
             { $0.deviceRetention = .seconds(86_400 * $1) }, off: { $0.deviceRetention = nil }),
         .integer(
             "aliasDevices", 1...1_000, "devices of one alias", { $0.api.users.aliasDevices = Int($1) }),

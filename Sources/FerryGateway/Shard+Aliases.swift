@@ -75,11 +75,11 @@ extension Shard {
 
     /// Rows are on their way: an answer from memory could tell of what a crash would take back.
     var isWritingUsers: Bool {
-        usersUnwritten > 0 || !audience.unwrittenAliases.isEmpty || !audience.unwrittenProfiles.isEmpty
+        users.unwritten > 0 || !audience.unwrittenAliases.isEmpty || !audience.unwrittenProfiles.isEmpty
     }
 
     mutating func putUsers(_ rows: [ControlRow], _ effect: UserEffect) {
-        usersUnwritten += 1
+        users.unwritten += 1
         put(rows, then: .users(effect))
     }
 

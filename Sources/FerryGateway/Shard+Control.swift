@@ -45,7 +45,7 @@ extension Shard {
         case .tagPlaced(let task): tagPlaced(task)
         case .tagStep(let step): tagStepDone(step)
         case .users(let effect):
-            usersUnwritten -= 1
+            users.unwritten -= 1
             usersWritten(effect)
         case nil: return
         }
@@ -60,7 +60,7 @@ extension Shard {
         case .tagPlaced(let task): tagPlacedRefused(task)
         case .tagStep: breakOffStep()
         case .users(let effect):
-            usersUnwritten -= 1
+            users.unwritten -= 1
             usersNotWritten(effect)
         case nil: return
         }

@@ -98,6 +98,8 @@ extension Shard {
         if entry.isResting {
             guard letGoOfBroadcasts(device) else { return }
             wheel.cancel(timer(of: device))
+            // A device that registered anew after its removal: its row is the new one.
+            if !users.removals.devices.isEmpty { users.removals.devices[entry.cid] = nil }
             devices.remove(device)
         } else {
             devices[device].isResting = true
@@ -169,6 +171,7 @@ extension Shard {
     /// The record is known: nil when there is no such device.
     mutating func deviceLoaded(_ cid: CID, _ record: DeviceRecord?) {
         guard let waiters = loading.removeValue(forKey: cid) else { return }
+        let record = isRemoved(cid) ? nil : record
         var device = devices.index(of: cid)
         if device == nil, let record { device = insertDevice(record) }
         serve(waiters, cid, device)

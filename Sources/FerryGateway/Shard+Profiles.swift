@@ -154,8 +154,8 @@ extension Shard {
 
     /// Behind all else of the tick: the first question counts on for a while, then the next has its turn.
     mutating func continueAudienceCounts() {
-        guard !audienceCounts.isEmpty else { return }
-        var current = audienceCounts.removeFirst()
+        guard !users.counts.isEmpty else { return }
+        var current = users.counts.removeFirst()
         let end = environment.clock() + Self.countTime
         let number = devices.number(of: current.origin.app)
         repeat {
@@ -165,6 +165,6 @@ extension Shard {
             current.cursor = slice.cursor
             if slice.cursor == nil { return tell(current.origin, .count(current.count)) }
         } while environment.clock() < end
-        audienceCounts.append(current)
+        users.counts.append(current)
     }
 }

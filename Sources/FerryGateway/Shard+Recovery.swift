@@ -136,7 +136,7 @@ extension Shard {
             audience.register(
                 devices.number(of: known.app), known.cid, seenAt: known.seenAt, hasToken: known.hasToken)
         }
-        removedDevices = recovery.removed
+        users.removals.devices = recovery.removed
         for found in recovery.devices {
             let device = insertDevice(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }

@@ -58,7 +58,7 @@ extension Shard {
         broadcasts.register(broadcastLine(of: removal.app), Partition(of: removal.cid), count: -1)
         tokenChanged(device, from: devices[device].token, to: nil)
         audience.remove(number, removal.cid)
-        removedDevices[removal.cid] = segment
+        users.removals.devices[removal.cid] = segment
         if devices[device].isAckPending { acknowledging.removeAll { Int($0) == device } }
         wheel.cancel(timer(of: device))
         devices.remove(device)
@@ -86,9 +86,8 @@ extension Shard {
 
     /// Devices whose record of removal goes with the segment: the tables forget them, but for one that has registered anew.
     mutating func gatherRemoved(upTo segment: UInt32, into remains: inout SegmentRemains) {
-        guard !removedDevices.isEmpty else { return }
-        for (cid, place) in removedDevices where place <= segment {
-            removedDevices[cid] = nil
+        guard !users.removals.devices.isEmpty else { return }
+        for (cid, place) in users.removals.devices where place <= segment {
             if let device = devices.index(of: cid) {
                 remains.devices.append(devices.record(of: device))
             } else {
@@ -97,24 +96,46 @@ extension Shard {
         }
     }
 
+    /// Until the tables have forgotten the device, and whoever read them before has said so, its row is no answer.
+    func isRemoved(_ cid: CID) -> Bool { !users.removals.devices.isEmpty && users.removals.devices[cid] != nil }
+
+    mutating func forgetRemoved(before segment: UInt32) {
+        guard !users.removals.devices.isEmpty else { return }
+        users.removals.devices = users.removals.devices.filter { $0.value >= segment }
+    }
+
     // MARK: - Retention
 
     private static var visitsPerSlice: Int { 1_024 }
     private static var mostLoading: Int { 256 }
     private static var restBetweenPasses: Duration { .seconds(3_600) }
+    private static var restAfterStart: Duration { .seconds(300) }
 
     /// More of the pass can be done now.
-    var canContinueRetention: Bool { retention.isRunning && loading.count < Self.mostLoading && !isDraining }
+    var canContinueRetention: Bool { users.removals.pass.isRunning && loading.count < Self.mostLoading && !isDraining }
+
+    /// When the next pass is to begin.
+    var nextRetention: Instant {
+        guard environment.configuration.deviceRetention != nil, !users.removals.pass.isRunning else {
+            return .distantFuture
+        }
+        return users.removals.pass.due ?? .distantFuture
+    }
 
     /// A slice of the pass over all devices, behind all else of the tick.
     mutating func continueRetention() {
         guard let period = environment.configuration.deviceRetention, !isDraining else { return }
-        if !retention.isRunning, now >= retention.due { beginRetention() }
+        guard let due = users.removals.pass.due else {
+            users.removals.pass.due = now + Self.restAfterStart
+            return
+        }
+        if !users.removals.pass.isRunning, now >= due { beginRetention() }
         guard canContinueRetention else { return }
-        let number = retention.app
+        let number = users.removals.pass.app
         // Who is there is seen: it is noted now and then, so that a long session does not count as an absence.
         let noted = now + (.zero - period / 4)
-        let slice = audience.unseen(number, since: noted, after: retention.cursor, visits: Self.visitsPerSlice)
+        let slice = audience.unseen(
+            number, since: noted, after: users.removals.pass.cursor, visits: Self.visitsPerSlice)
         let limit = now + (.zero - period)
         for cid in slice.devices {
             if let device = devices.index(of: cid), devices[device].connection != nil {
@@ -123,20 +144,20 @@ extension Shard {
                 lookWhetherForgotten(cid)
             }
         }
-        retention.cursor = slice.cursor
+        users.removals.pass.cursor = slice.cursor
         guard slice.cursor == nil else { return }
-        retention.app += 1
-        guard retention.app >= audience.rosters.count else { return }
-        retention.isRunning = false
-        retention.due = now + Self.restBetweenPasses
+        users.removals.pass.app += 1
+        guard users.removals.pass.app >= audience.rosters.count else { return }
+        users.removals.pass.isRunning = false
+        users.removals.pass.due = now + Self.restBetweenPasses
     }
 
     private mutating func beginRetention() {
-        retention.isRunning = true
-        retention.app = 0
-        retention.cursor = nil
-        guard !retention.hasLookedForOrphans else { return }
-        retention.hasLookedForOrphans = true
+        users.removals.pass.isRunning = true
+        users.removals.pass.app = 0
+        users.removals.pass.cursor = nil
+        guard !users.removals.pass.hasLookedForOrphans else { return }
+        users.removals.pass.hasLookedForOrphans = true
         // Of a removal that a crash cut in two.
         for number in audience.rosters.indices {
             for cid in audience.rosters[number].orphans() {
@@ -169,10 +190,18 @@ extension Shard {
     }
 }
 
+/// Devices that are gone or may be to go.
+struct RemovalState {
+    /// Those that are gone, with the segment of the record that says so.
+    var devices: [CID: UInt32] = [:]
+    var pass = RetentionPass()
+}
+
 /// The look at all devices for those that were not seen for long.
 struct RetentionPass {
     var isRunning = false
-    var due: Instant
+    /// nil before the first turn: that one sets it, so that a start is not burdened with a pass.
+    var due: Instant?
     /// Where it stands: the app's number, the last device.
     var app = 0
     var cursor: CID?

@@ -56,6 +56,7 @@ extension Shard {
         let carried = retirement?.carried ?? []
         retirement = nil
         control.forgetTold()
+        forgetRemoved(before: segment)
         for cid in carried {
             if let device = devices.index(of: cid) { tell(device: device, .dropSynced) }
         }

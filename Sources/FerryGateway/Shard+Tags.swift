@@ -132,9 +132,13 @@ extension Shard {
 
     // MARK: - Every shard: giving it to them
 
+    /// `distantFuture` for none.
+    var nextTagTurn: Instant { isDraining ? .distantFuture : lists.tags.nextTurn(now: now) ?? .distantFuture }
+    var hasTagsToDo: Bool { nextTagTurn <= now }
+
     /// At each turn, behind all else.
     mutating func continueTags() {
-        guard lists.tags.nextTurn(now: now).map({ $0 <= now }) == true, !isDraining else { return }
+        guard hasTagsToDo else { return }
         askAtStart()
         let unfinished = lists.tags.unfinished
         lists.tags.unfinished = []

@@ -27,10 +27,10 @@ extension Shard {
             if cids.isEmpty { return settle(origin, .success(.user(.details(found: [], invalid: invalid)))) }
             askOwners(of: cids, call, app, origin) { .details(user, $0) }
         case .count(let audience):
-            userQuestions[origin] = UserQuestion(call, app, open: environment.shards)
+            users.questions[origin] = UserQuestion(call, app, open: environment.shards)
             for shard in 0..<environment.shards { post(.order(.user(.count(user, audience))), to: shard) }
         case .pushAliases(let pushes):
-            userQuestions[origin] = UserQuestion(call, app, open: 1)
+            users.questions[origin] = UserQuestion(call, app, open: 1)
             askOwner(of: app, .resolve(user, pushes.pushes.map(\.alias)))
         }
     }
@@ -47,7 +47,7 @@ extension Shard {
         of cids: [CID], _ call: UserCall, _ app: App, _ origin: APIOrigin, _ order: ([CID]) -> UserOrder
     ) {
         let parts = Dictionary(grouping: cids) { environment.owner(of: $0) }
-        userQuestions[origin] = UserQuestion(call, app, open: parts.count)
+        users.questions[origin] = UserQuestion(call, app, open: parts.count)
         for (owner, cids) in parts { post(.order(.user(order(cids))), to: owner) }
     }
 
@@ -56,15 +56,15 @@ extension Shard {
         let parts = Dictionary(grouping: Set(cids)) { environment.owner(of: $0) }
         var question = UserQuestion(call, app, open: parts.count)
         question.isVerifying = true
-        userQuestions[user.origin] = question
+        users.questions[user.origin] = question
         for (owner, cids) in parts { post(.order(.user(.verify(user, cids))), to: owner) }
     }
 
     mutating func collect(_ part: UserPart, for origin: APIOrigin) {
-        guard var question = userQuestions.removeValue(forKey: origin) else { return }
+        guard var question = users.questions.removeValue(forKey: origin) else { return }
         question.take(part)
         guard question.open <= 0 else {
-            userQuestions[origin] = question
+            users.questions[origin] = question
             return
         }
         if let error = question.error { return settle(origin, .failure(error)) }
@@ -163,7 +163,7 @@ extension Shard {
             change(user, cids, then: .part(user.origin, .outcomes([]))) { $0.badge = badge.applied(to: $0.badge) }
         case .statuses(let user, let cids): tell(user, .statuses(statuses(user, cids)))
         case .details(let user, let cids): gatherDetails(user, cids)
-        case .count(let user, let audience): audienceCounts.append(AudienceCount(origin: user, audience: audience))
+        case .count(let user, let audience): users.counts.append(AudienceCount(origin: user, audience: audience))
         case .setTags(let user, let cid, let tags): setTags(user, cid, tags)
         case .tags(let user, let cid): tellTags(user, cid)
         case .setProfile(let user, let cid, let change):
@@ -185,6 +185,16 @@ extension Shard {
 
     mutating func tell(_ user: UserOrigin, _ part: UserPart) {
         post(.reply(.user(user.origin, part)), to: user.origin.shard)
+    }
+
+    // MARK: - In slices
+
+    var hasUsersToDo: Bool { !users.counts.isEmpty || canContinueRetention }
+
+    /// Behind all else of the tick.
+    mutating func continueUsers() {
+        continueAudienceCounts()
+        continueRetention()
     }
 
     // MARK: - On disk

@@ -14,9 +14,8 @@ internal import FerryWire
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
 /// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and
-/// `+ListDevices` (tasks with one content for many), `+Devices` (a device's decisions), `+Delivery`
-/// (the stream to a device), `+Journal` (what waits for
-/// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
+/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends),
+/// `+Link` (backends' links), `+Users`, `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
@@ -73,14 +72,8 @@ struct Shard: ~Copyable {
     var batches: [APIOrigin: BatchQuestion] = [:]
     var batchOutcomes: [BatchOutcomes] = []
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
-    // Of users: calls under way, audiences that are being counted, and rows that are on their way to the disk.
     var audience = AudienceTable()
-    var userQuestions: [APIOrigin: UserQuestion] = [:]
-    var audienceCounts: [AudienceCount] = []
-    var usersUnwritten = 0
-    /// Devices that are gone, with the segment of the record that says so.
-    var removedDevices: [CID: UInt32] = [:]
-    var retention: RetentionPass
+    var users = UserCalls()
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     // Of broadcasts, by the owner of their app: calls whose record is on its way, by request; broadcasts that some shard has
     // not given its places to, by task; and those that the tables do not have.
@@ -174,7 +167,6 @@ struct Shard: ~Copyable {
         self.network = network
         now = environment.clock()
         wheel = TimerWheel(now: now)
-        retention = RetentionPass(due: now + .seconds(300))
         connections = ConnectionSlab(capacity: environment.connectionLimit)
         random = environment.seed.map { RandomPool(repeatable: $0 &+ UInt64(index)) } ?? RandomPool()
         devices = DeviceTable(
@@ -231,8 +223,7 @@ struct Shard: ~Copyable {
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
         continuePasses()
-        continueAudienceCounts()
-        continueRetention()
+        continueUsers()
         continueTags()
         sendBatchOutcomes()
         sendReceipts()
@@ -255,16 +246,12 @@ struct Shard: ~Copyable {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
-            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || !audienceCounts.isEmpty
-            || canContinueRetention
-            || (!isDraining && lists.tags.nextTurn(now: now).map { $0 <= now } == true)
+            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
-        next = min(next, deferredUntil, broadcasts.nextEnd)
-        if environment.configuration.deviceRetention != nil, !retention.isRunning { next = min(next, retention.due) }
-        if !isDraining, let turn = lists.tags.nextTurn(now: now) { next = min(next, turn) }
+        next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
         if !acknowledging.isEmpty { next = min(next, acksDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }

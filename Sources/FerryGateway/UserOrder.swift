@@ -94,6 +94,17 @@ struct UserQuestion {
     }
 }
 
+/// What a shard has under way for calls about users.
+struct UserCalls {
+    /// Calls that came in here and wait for owners.
+    var questions: [APIOrigin: UserQuestion] = [:]
+    /// Audiences of this shard's devices that are being counted.
+    var counts: [AudienceCount] = []
+    /// Writes of rows that are on their way to the disk.
+    var unwritten = 0
+    var removals = RemovalState()
+}
+
 /// What follows when rows about users are on disk.
 struct UserEffect {
     enum Then {

@@ -31,7 +31,8 @@ enum UserReading {
         case .badge(let text):
             let cids = try Self.devices(text, limit: UserLimits.devicesPerChange)
             self = .body { fields throws(APIError) in .badge(cids, try Self.badge(fields)) }
-        case .count: self = .body { fields throws(APIError) in .count(try AudienceExpression(fields, "tag", limits.users)) }
+        case .count:
+            self = .body { fields throws(APIError) in .count(try AudienceExpression(fields, "tag", limits.users)) }
         case .setProfile(let text):
             let cid = try Self.device(text)
             self = .body { fields throws(APIError) in .setProfile(cid, try ProfileChange(fields)) }
@@ -110,7 +111,8 @@ enum UserReading {
         // Bytes first, so that a long one is not counted through.
         guard text.utf8.count < 4 * UserLimits.aliasCharacters, text.unicodeScalars.count < UserLimits.aliasCharacters
         else {
-            throw .overLimit(name, "\(Excerpt.quoted(text)) must have fewer than \(UserLimits.aliasCharacters) characters")
+            throw .overLimit(
+                name, "\(Excerpt.quoted(text)) must have fewer than \(UserLimits.aliasCharacters) characters")
         }
         guard text.unicodeScalars.allSatisfy(isAllowed) else {
             throw .invalid(name, "\(Excerpt.quoted(text)) may hold letters, digits, _ and Chinese characters")
