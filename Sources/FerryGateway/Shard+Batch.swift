@@ -12,6 +12,7 @@ struct BatchQuestion {
     let isAsync: Bool
     /// All of it is of one task.
     let isOneTask: Bool
+    let isNative: Bool
     /// By place in the batch, as the results.
     let cids: [CID]
     var results: [Result<PushReceipt, APIError>?]
@@ -21,24 +22,33 @@ struct BatchQuestion {
     /// Targets that were refused before, and why.
     let refused: [(target: String, reason: String)]
 
-    init(_ batch: PushBatch) { self.init(batch.pushes, isAsync: batch.isAsync, refused: []) }
-    init(_ targets: ListTargets) { self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync, refused: []) }
+    init(_ batch: PushBatch) {
+        self.init(
+            batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync, isNative: batch.isNative, refused: [])
+    }
+
+    init(_ targets: ListTargets) {
+        self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync, isNative: false, refused: [])
+    }
 
     /// `devices`: of each name. A device has one name at most.
     init(_ targets: ListTargets, _ devices: [(alias: String, cids: [CID])]) {
         self.init(
-            devices.flatMap(\.cids), isOneTask: true, isAsync: targets.isAsync,
+            devices.flatMap(\.cids), isOneTask: true, isAsync: targets.isAsync, isNative: false,
             refused: devices.filter(\.cids.isEmpty).map { ($0.alias, APIError.aliasInvalid($0.alias).message) })
         if targets.needsAliasDetail { aliases = devices }
     }
 
     init(_ pushes: [SinglePush], isAsync: Bool, refused: [(target: String, reason: String)]) {
-        self.init(pushes.map(\.cid), isOneTask: false, isAsync: isAsync, refused: refused)
+        self.init(pushes.map(\.cid), isOneTask: false, isAsync: isAsync, isNative: false, refused: refused)
     }
 
-    private init(_ cids: [CID], isOneTask: Bool, isAsync: Bool, refused: [(target: String, reason: String)]) {
+    private init(
+        _ cids: [CID], isOneTask: Bool, isAsync: Bool, isNative: Bool, refused: [(target: String, reason: String)]
+    ) {
         self.isAsync = isAsync
         self.isOneTask = isOneTask
+        self.isNative = isNative
         self.refused = refused
         self.cids = cids
         results = Array(repeating: nil, count: cids.count)
@@ -121,6 +131,7 @@ extension Shard {
             }
         }
         if pushed.isEmpty, let first { return .failure(first) }
+        if question.isNative { return .success(.native(.pushed(pushed, refused: refused))) }
         if question.isAsync { return .success(.taken) }
         guard question.isOneTask, let task = pushed.first?.task else {
             return .success(.pushedBatch(pushed, refused: refused))

@@ -15,6 +15,7 @@ extension Shard {
             ("userQuestions", users.questions.count),
             ("audienceCounts", users.counts.count), ("usersUnwritten", users.unwritten),
             ("revocations", revocations.count),
+            ("censusQuestions", censusQuestions.count),
             ("logged", loggedMessages + broadcasts.unreached - tally.kept), ("handshakes", handshakes.count),
             ("backends", backends.count), ("requestBytes", requestBytes), ("waitingBytes", waitingBytes),
             ("answerBytes", answerBytes),

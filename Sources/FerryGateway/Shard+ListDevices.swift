@@ -93,7 +93,8 @@ extension Shard {
         return AcceptedMessage(
             cid: cid, seq: seq, messageID: request.messageID, taskID: task.taskID, acceptedAt: now,
             expiresAt: now + .milliseconds(task.timeToLive), stub: stub, wasOnline: isOnline,
-            request: placement.origin == nil ? nil : request, alert: nil, payload: [], reference: placement.content.reference)
+            request: placement.origin == nil ? nil : request, alert: nil, payload: [],
+            reference: placement.content.reference)
     }
 
     /// References of one placement that come one after the other are one effect of the batch.
@@ -130,7 +131,8 @@ extension Shard {
                 content: key.content, taskID: task.taskID, wasOnline: entry.wasOnline, acceptedAt: entry.acceptedAt)
             first.wasIgnored = entry.isIgnored
             requests.settle(key.key, first, acceptedAt: entry.acceptedAt, segment: location.segment)
-            let receipt = PushReceipt(taskID: task.taskID, cid: cid, wasOnline: entry.wasOnline, isIgnored: entry.isIgnored)
+            let receipt = PushReceipt(
+                taskID: task.taskID, cid: cid, wasOnline: entry.wasOnline, isIgnored: entry.isIgnored)
             noteBatchAccepted(origin, place, receipt)
             for waiter in takeRepeats(key.key) { noteBatchAccepted(waiter.origin, waiter.place, receipt) }
         }

@@ -225,7 +225,9 @@ extension Shard {
 
     /// Its rows stay until no shard can be asked to fix its targets again.
     private mutating func finishIfOver(_ task: Identifier128) {
-        guard let expansion = lists.tags.expansions[task], expansion.isOver, expansion.isPlacedEverywhere else { return }
+        guard let expansion = lists.tags.expansions[task], expansion.isOver, expansion.isPlacedEverywhere else {
+            return
+        }
         endExpansion(expansion)
     }
 

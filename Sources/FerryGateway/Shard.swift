@@ -74,6 +74,7 @@ struct Shard: ~Copyable {
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var audience = AudienceTable()
     var users = UserCalls()
+    var censusQuestions: [APIOrigin: CensusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     // Of broadcasts, by the owner of their app: calls whose record is on its way, by request; broadcasts that some shard has
     // not given its places to, by task; and those that the tables do not have.
