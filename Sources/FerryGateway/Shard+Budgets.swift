@@ -61,7 +61,7 @@ extension Shard {
         if shortage == .memory { environment.memoryBudget.noteRefusal() }
         switch shortage {
         case .sync: return .busy(retryAfterSeconds: 1)
-        case .memory, .store, .disk, .device, .broadcasts: return .busy(retryAfterSeconds: 5)
+        case .memory, .store, .disk, .device, .broadcasts, .lists: return .busy(retryAfterSeconds: 5)
         }
     }
 
@@ -83,11 +83,12 @@ extension Shard {
     /// What of the process's memory grows with load and is this shard's, in bytes. The factors are measured: what the
     /// allocator and growing arrays add is in them.
     var memoryEstimate: Int {
-        (tally.kept - broadcasts.unreached) * MemoryCost.keptMessage + broadcasts.bytes + devices.count
+        (tally.kept - broadcasts.unreached) * MemoryCost.keptMessage + broadcasts.bytes + lists.bytes + devices.count
             * MemoryCost.device
             + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
             + backends.count * MemoryCost.knownHead
             + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
+            + audience.bytes
             + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
             + requestBytes + answerBytes + waitingBytes + segmentDevices.count * MemoryCost.inSegment
             + receiptDesk.memoryBytes + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
@@ -132,6 +133,8 @@ enum MemoryCost {
     /// A message or a change of a record, until its segment retires.
     static let inSegment = 8
     static let revokedToken = 192
+    /// A call about a thousand users, while it is answered.
+    static let userCall = 262_144
     /// A device whose record is asked for.
     static let loading = 256
     /// A push beside its payload.

@@ -2,6 +2,7 @@ internal import FerryAPI
 internal import FerryCore
 internal import FerryIO
 internal import FerryReceipts
+internal import FerryRouting
 internal import FerryStore
 
 /// What follows when control rows are on disk, or cannot get there.
@@ -12,6 +13,11 @@ enum ControlEffect {
     case receiptsAdded(ReceiptLaneName, [ReceiptEntry])
     /// Rows of receipts that are over, by number.
     case receiptsGone(ReceiptLaneName, [UInt64])
+    case listStored(TaskContent, TagAudience?)
+    case tagGathered(TagAudience, [TagExpansion.Part], isLast: Bool)
+    case tagPlaced(Identifier128)
+    case tagStep(TagStep)
+    case users(UserEffect)
 }
 
 /// A look at a queue of control rows.
@@ -40,6 +46,13 @@ extension Shard {
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
         case .receiptsAdded(let lane, let entries): receiptsAdded(lane, entries)
+        case .listStored(let content, let audience): listStored(content, audience)
+        case .tagGathered(let order, let parts, let isLast): tagGathered(order, parts, isLast: isLast)
+        case .tagPlaced(let task): tagPlaced(task)
+        case .tagStep(let step): tagStepDone(step)
+        case .users(let effect):
+            users.unwritten -= 1
+            usersWritten(effect)
         case .receiptsGone, nil: return
         }
     }
@@ -50,13 +63,24 @@ extension Shard {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
         case .receiptsAdded(let lane, let entries): receiptsRefused(lane, entries)
         case .receiptsGone(let lane, let numbers): receiptsStay(lane, numbers)
+        case .listStored(let content, _): listRefused(content)
+        case .tagGathered(let order, _, let isLast): tagGatheringRefused(order, isLast: isLast)
+        case .tagPlaced(let task): tagPlacedRefused(task)
+        case .tagStep: breakOffStep()
+        case .users(let effect):
+            users.unwritten -= 1
+            usersNotWritten(effect)
         case nil: return
         }
     }
 
     /// Answers a call, whichever shard it came in at.
     mutating func settle(_ origin: APIOrigin, _ result: Result<APIAnswer, APIError>) {
-        if origin.shard == index { fill(origin, result) } else { post(.reply(.settled(origin, result)), to: origin.shard) }
+        if origin.shard == index {
+            fill(origin, result)
+        } else {
+            post(.reply(.settled(origin, result)), to: origin.shard)
+        }
     }
 
     /// At the start, before anybody is served.
@@ -70,8 +94,14 @@ extension Shard {
     /// A row that is there.
     private mutating func restoreControl(_ row: ControlRow) {
         switch row.table {
-        case .alias, .profile, .task, .counters, .curve, .receipt: return
+        case .listTask: restoreListTask(row)
+        case .tagCall: restoreTagCall(row)
+        case .tagAudience: restoreTagAudience(row)
+        case .tagCursor: restoreTagCursor(row)
+        case .alias: restoreAlias(row)
+        case .profile: restoreProfile(row)
         case .receiptLane: restoreLane(row)
+        case .task, .counters, .curve, .receipt, .listContent: return
         }
     }
 

@@ -16,7 +16,7 @@ extension Shard {
 
     /// Sends what may be sent. Stops at the window, at the high-water mark, or at a message that must be read first.
     mutating func pump(_ device: Int) {
-        guard !devices[device].isReading,
+        guard !devices[device].isReading, !devices[device].isBlocked,
             let slot = devices[device].connection, !connections[slot].isClosing,
             let session = devices[device].machine.presence.session
         else { return }
@@ -139,7 +139,12 @@ extension Shard {
     }
 
     mutating func messagesRead(_ ticket: UInt64, _ messages: [AcceptedMessage?]) {
-        guard let read = reads.removeValue(forKey: ticket) else { return }
+        guard let read = reads.removeValue(forKey: ticket), let messages = withContents(messages, ticket, read)
+        else { return }
+        messagesRead(read, messages)
+    }
+
+    mutating func messagesRead(_ read: PendingRead, _ messages: [AcceptedMessage?]) {
         switch read {
         case .stream(let cid, let session, let wanted):
             guard let device = devices.index(of: cid) else { return }

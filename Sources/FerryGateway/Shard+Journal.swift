@@ -50,6 +50,7 @@ extension Shard {
             }
             placeAgain()
             putReceiptsAgain()
+            writeUsersAgain()
             readAgain()
         }
         if !journal.isEmpty {
@@ -134,7 +135,7 @@ extension Shard {
         for (after, effect) in batch.effects {
             accepted(batch, done..<after, segment: segment, offset: offset)
             done = after
-            committed(effect, segment: segment)
+            committed(effect, segment: segment, offset: offset)
         }
         accepted(batch, done..<batch.accepts.count, segment: segment, offset: offset)
     }
@@ -152,15 +153,18 @@ extension Shard {
         for (_, effect) in batch.effects { refused(effect) }
     }
 
-    private mutating func committed(_ effect: CommitEffect, segment: UInt32) {
+    /// `offset` is that of the batch.
+    private mutating func committed(_ effect: CommitEffect, segment: UInt32, offset: UInt32) {
         switch effect {
         case .deviceRegistered(let registration):
             registered(registration, segment: segment)
+        case .deviceRemoved(let removal): deviceRemoved(removal, segment: segment)
         case .pushTokenChanged(let cid, let token, let connection):
             guard let device = devices.index(of: cid) else { return }
             devices[device].pendingChanges -= 1
             let old = devices[device].token
             devices[device].token = token
+            audience.setToken(devices.appNumber(of: device), cid, token != nil)
             markChanged(device, segment: segment)
             tokenChanged(device, from: old, to: token)
             if old != token { note(.tokenChanged(hasToken: token != nil), device) }
@@ -182,6 +186,7 @@ extension Shard {
         case .broadcastAccepted(let content): broadcastAccepted(content, segment: segment)
         case .broadcastPlaced(let pending): broadcastPlaced(pending, segment: segment)
         case .broadcastExpired(let number, let ordinal): broadcastExpired(number, ordinal: ordinal)
+        case .listed(let acceptance): listed(acceptance, segment: segment, offset: offset)
         case .controlPut(let rows, let effect): controlPut(rows, effect, segment: segment)
         }
     }
@@ -192,6 +197,7 @@ extension Shard {
         case .deviceRegistered(let registration):
             guard let waiters = loading.removeValue(forKey: registration.cid) else { return }
             for waiter in waiters { turnAway(waiter) }
+        case .deviceRemoved(let removal): removalRefused(removal)
         case .pushTokenChanged(let cid, _, _), .recordChanged(let cid):
             if let device = devices.index(of: cid) { devices[device].pendingChanges -= 1 }
         case .dropRecorded(_, let record, _), .stubsDueRecorded(_, let record):
@@ -202,6 +208,7 @@ extension Shard {
         case .broadcastPlaced(let pending): placesRefused(pending)
         case .broadcastExpired(let number, let ordinal):
             broadcasts.endAgain(number, ordinal: ordinal, at: now + .seconds(1))
+        case .listed(let acceptance): listRefused(acceptance)
         case .controlPut(_, let effect): controlRefused(effect)
         }
     }
@@ -217,10 +224,20 @@ extension Shard {
                 waitingBytes -= order.weight
                 giveUp(order, .busy(retryAfterSeconds: 5))
             }
+        case .list(let placement, let target): giveUp(placement, target, .busy(retryAfterSeconds: 5))
+        case .tagTarget: tagTargetLoaded(isKnown: false)
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)
         case .timeline(let order): answer(order, .failure(.busy(retryAfterSeconds: 5)))
+        case .detail(let gathering):
+            gathering.isComplete = false
+            gather(gathering, nil)
+        case .removal(let removal): removalRefused(removal)
+        case .retention: return
+        case .census(let gathering, let cid):
+            gathering.isComplete = false
+            count(gathering, cid, nil)
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.
             EventLog.write(
@@ -231,8 +248,9 @@ extension Shard {
     private mutating func registered(_ registration: DeviceRegistration, segment: UInt32) {
         let cid = registration.cid
         let device =
-            devices.index(of: cid) ?? devices.insert(DeviceRecord(registration: registration))
+            devices.index(of: cid) ?? insertDevice(DeviceRecord(registration: registration))
         broadcasts.register(broadcastLine(of: registration.app), Partition(of: cid))
+        audience.register(devices.appNumber(of: device), cid, seenAt: registration.at, hasToken: false)
         markChanged(device, segment: segment)
         let waiters = loading.removeValue(forKey: cid) ?? []
         serve(waiters, cid, device)

@@ -10,11 +10,10 @@ extension Shard {
     // MARK: - What happens
 
     /// A message is kept from now on.
-    mutating func nameForReceipts(_ pending: PendingAccept, _ device: Int) {
+    mutating func nameForReceipts(_ seq: Seq, _ taskID: TaskID, _ messageID: MessageID, _ device: Int) {
         guard receiptDesk.wantsReceipts(devices.appNumber(of: device)) else { return }
         receiptDesk.name(
-            ReceiptDesk.Key(cid: pending.order.cid, seq: pending.seq),
-            MessageName(taskID: pending.taskID, messageID: pending.messageID))
+            ReceiptDesk.Key(cid: devices[device].cid, seq: seq), MessageName(taskID: taskID, messageID: messageID))
     }
 
     /// The same, for what was kept before this process began.
@@ -136,6 +135,11 @@ extension Shard {
         else { return EventLog.write(.error, "a lane of receipts cannot be read") }
         receiptDesk.lanes[ReceiptLaneName(app: app, partition: row.partition)] = ReceiptLane(record)
         receiptDesk.unpumped.append(ReceiptLaneName(app: app, partition: row.partition))
+    }
+
+    /// Acks that wait a little take their receipts along.
+    var hasReceiptsToDo: Bool {
+        (receiptDesk.hasFresh && (acknowledging.isEmpty || !holdsAcks)) || !receiptDesk.unpumped.isEmpty
     }
 
     /// Once, when the shard can ask the store.

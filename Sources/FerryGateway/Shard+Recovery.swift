@@ -29,6 +29,10 @@ struct ShardRecovery: Sendable {
 
     var broadcasts: [Broadcast] = []
     var controlRows: [(row: ControlRow, segment: UInt32)] = []
+    /// All devices, of all shards.
+    var known: [KnownDevice] = []
+    /// Devices of this shard that are gone, with the segment of the record.
+    var removed: [CID: UInt32] = [:]
     var unplaced: [WantedPlaces] = []
     // Of the owner of the app.
     var placing: [(task: Identifier128, content: BroadcastContent, missing: Int)] = []
@@ -51,7 +55,13 @@ struct ShardRecovery: Sendable {
             let partition = Partition(index: Int(request.key.low % UInt64(Limits.partitions)))
             parts[partition.owner(among: shards)].requests.append(request)
         }
-        for shard in parts.indices { parts[shard].registered = recovery.registered }
+        for shard in parts.indices {
+            parts[shard].registered = recovery.registered
+            parts[shard].known = recovery.known
+        }
+        for (cid, segment) in recovery.removed {
+            parts[Partition(of: cid).owner(among: shards)].removed[cid] = segment
+        }
         for found in recovery.controlRows {
             parts[found.row.partition.owner(among: shards)].controlRows.append(found)
         }
@@ -122,8 +132,13 @@ extension Shard {
         let policy = environment.configuration.delivery
         restoreBroadcasts(recovery)
         restoreControl(recovery.controlRows)
+        for known in recovery.known where environment.owner(of: known.cid) == index {
+            audience.register(
+                devices.number(of: known.app), known.cid, seenAt: known.seenAt, hasToken: known.hasToken)
+        }
+        users.removals.devices = recovery.removed
         for found in recovery.devices {
-            let device = devices.insert(found.record)
+            let device = insertDevice(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }
             if receiptDesk.isActive { nameForReceipts(found, device) }
             devices[device].machine.willRestore(found.kept.count)
@@ -135,7 +150,7 @@ extension Shard {
                     segmentDevices.add(device, segment: listed)
                 }
                 tally.restore()
-                keepRoom(Int(message.payloadBytes))
+                if !message.isReference { keepRoom(Int(message.payloadBytes)) }
             }
             // Spread over a second per thousand devices, so that their stubs do not come all at once.
             let spread = UInt64.random(in: 0...UInt64(min(60_000, recovery.devices.count)), using: &random)
@@ -170,6 +185,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: message.location,
             payloadBytes: message.payloadBytes, isLiveOnly: message.isLiveOnly, hasOwnAlert: message.hasOwnAlert,
-            wasOffline: true, stub: stub)
+            wasOffline: true, stub: stub, isReference: message.isReference)
     }
 }

@@ -13,9 +13,9 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Devices` (a device's decisions), `+Delivery`
-/// (the stream to a device), `+Journal` (what waits for
-/// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and
+/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends),
+/// `+Link` (backends' links), `+Users`, `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
@@ -72,6 +72,9 @@ struct Shard: ~Copyable {
     var batches: [APIOrigin: BatchQuestion] = [:]
     var batchOutcomes: [BatchOutcomes] = []
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
+    var audience = AudienceTable()
+    var users = UserCalls()
+    var censusQuestions: [APIOrigin: CensusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     // Of broadcasts, by the owner of their app: calls whose record is on its way, by request; broadcasts that some shard has
     // not given its places to, by task; and those that the tables do not have.
@@ -80,6 +83,7 @@ struct Shard: ~Copyable {
     var ownBroadcasts: [OwnBroadcast] = []
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
+    var lists: ListWork
     /// Pushes that came in in this turn, by owner of their devices.
     var orders: [PushOrders]
     /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
@@ -178,6 +182,8 @@ struct Shard: ~Copyable {
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
             byteBudget: environment.requestBytes / environment.configuration.shards, seed: requestSeed)
+        lists = ListWork(
+            requestWindow: environment.configuration.requestWindow, contentBytes: environment.listContentBytes)
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
@@ -218,10 +224,13 @@ struct Shard: ~Copyable {
         advanceTimers()
         endBroadcastsInTime()
         pumpRestoredLanes()
+        endListsInTime()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
         continuePasses()
+        continueUsers()
+        continueTags()
         sendBatchOutcomes()
         sendReceipts()
         answerBackends()
@@ -244,13 +253,12 @@ struct Shard: ~Copyable {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
-            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty
-            || (receiptDesk.hasFresh && (acknowledging.isEmpty || !holdsAcks)) || !receiptDesk.unpumped.isEmpty
+            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo || hasReceiptsToDo
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
-        next = min(next, deferredUntil, broadcasts.nextEnd)
+        next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
         if !acknowledging.isEmpty { next = min(next, acksDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
@@ -283,7 +291,7 @@ struct Shard: ~Copyable {
         inbox = batch
     }
 
-    private mutating func handle(_ message: ShardMessage) {
+    mutating func handle(_ message: ShardMessage) {
         switch message {
         case .store(let events): for event in events { handle(event) }
         case .handOver(let handOver): receive(handOver)
@@ -338,21 +346,6 @@ struct Shard: ~Copyable {
             }
         }
         requests.expire(now: now, limit: 4_096)
-    }
-
-    // MARK: - Mail
-
-    /// Sends `message` to a shard at the end of the tick; to itself at once.
-    mutating func post(_ message: ShardMessage, to shard: Int) {
-        if shard == index { handle(message) } else { mail[shard].append(message) }
-    }
-
-    private mutating func postMail() {
-        mailOrders()
-        for shard in mail.indices where !mail[shard].isEmpty {
-            environment.mailboxes[shard].post(mail[shard])
-            mail[shard].removeAll(keepingCapacity: true)
-        }
     }
 
     // MARK: - Stop

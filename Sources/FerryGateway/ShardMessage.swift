@@ -74,9 +74,12 @@ enum APIOrder: Sendable {
     case pushes(PushOrders)
     /// To the owner of the app.
     case broadcast(BroadcastOrder)
+    case list(ListOrder)
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
     case timeline(TimelineOrder)
+    case user(UserOrder)
+    case census(CensusOrder)
 }
 
 /// How a push over a link is called.
@@ -111,6 +114,8 @@ enum ShardReply: Sendable {
     /// A call of which nothing else waits.
     case settled(APIOrigin, Result<APIAnswer, APIError>)
     case batch(BatchOutcomes)
+    /// What one owner found for a call about users.
+    case user(APIOrigin, UserPart)
     case broadcast(APIOrigin, Result<TaskID, APIError>)
     /// Devices that are not registered with the app are left out.
     /// The shard takes the token no more.
@@ -118,6 +123,7 @@ enum ShardReply: Sendable {
     /// One JSON object.
     case timeline(APIOrigin, Result<[UInt8], APIError>)
     case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)], isComplete: Bool)
+    case census(APIOrigin, DeviceCensus, isComplete: Bool)
 }
 
 /// An accepted message, as the API tells of it.
@@ -125,4 +131,15 @@ struct PushReceipt: Sendable, Equatable, BitwiseCopyable {
     let taskID: TaskID
     let cid: CID
     let wasOnline: Bool
+    /// The device is blocked: nothing is sent.
+    let isIgnored: Bool
+
+    init(taskID: TaskID, cid: CID, wasOnline: Bool, isIgnored: Bool = false) {
+        self.taskID = taskID
+        self.cid = cid
+        self.wasOnline = wasOnline
+        self.isIgnored = isIgnored
+    }
+
+    var status: PushStatus { isIgnored ? .ignored : wasOnline ? .online : .offline }
 }

@@ -8,7 +8,7 @@ extension Ledger {
         let facts = devices[device]
         trace.note("stub", device, stub.body.count)
         if Post.contains("payload-", in: stub.body) { throw fail("P5", "a stub carries a payload") }
-        let own = Post.number(inAlert: stub.body)
+        let own = post(named: Post.number(inAlert: stub.body), device: device)
         if let own {
             guard posts.indices.contains(own), posts[own].device == device, posts[own].hasOwnAlert else {
                 throw fail("P5", "a stub for post \(own) went to device \(device)")
@@ -46,7 +46,7 @@ extension Ledger {
         let hasNews = posts.contains { post in
             guard post.device == device, post.attempts > 0, !post.hasOwnAlert, !post.isForAll else { return false }
             guard let answered = post.answeredStep else { return !post.isRefused }
-            return answered >= before
+            return answered >= before || post.isTagged
         }
         if !hasNews { throw fail("P5", "device \(device) was woken again for the same messages") }
     }
@@ -64,7 +64,7 @@ extension Ledger {
     }
 
     func stubAnswered(_ stub: StubRequest, device: Int) {
-        if let own = Post.number(inAlert: stub.body) {
+        if let own = post(named: Post.number(inAlert: stub.body), device: device) {
             ownInFlight.remove(own)
             return
         }

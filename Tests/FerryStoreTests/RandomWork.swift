@@ -23,7 +23,7 @@ struct RandomWork {
             return [.deviceRegistered(registration)]
         }
         let kept = device.kept.map(\.message.seq)
-        switch Int.random(in: 0..<22, using: &generator) {
+        switch Int.random(in: 0..<23, using: &generator) {
         case 0: return [.pushTokenChanged(cid: cid, token: Sample.token(UInt8(now & 255)), at: at)]
         case 1: return [.deviceSeen(cid: cid, at: at)]
         case 2: return [.apiTokenRevoked(digest: Array("\(now)".utf8), expiresAt: .distantFuture)]
@@ -48,6 +48,9 @@ struct RandomWork {
             return [.stubSettled(cid: cid, upTo: upTo, outcome: .accepted)]
         case 20: return Sample.broadcast(UInt64(now), at: now, ttl: 1 << 40).map { [.broadcastAccepted($0)] } ?? []
         case 21: return places(state)
+        case 22:
+            guard Int.random(in: 0..<4, using: &generator) == 0 else { return accepts(state, cid, number) }
+            return [.deviceRemoved(cid: cid, at: at)]
         default: return accepts(state, cid, number)
         }
     }
@@ -74,14 +77,20 @@ struct RandomWork {
         return (0..<Int.random(in: 1...3, using: &generator)).map { _ in
             seq += UInt64.random(in: 1...3, using: &generator)
             let key = RequestKey(key: Identifier128(high: number, low: seq), content: Identifier128(high: 1, low: seq))
+            let stub = StubNeed.allCases.randomElement(using: &generator) ?? .due
+            if Int.random(in: 0..<4, using: &generator) == 0 {
+                return .messageAccepted(
+                    Sample.reference(
+                        number, seq: seq, payload: UInt32.random(in: 1...70_000, using: &generator), at: now,
+                        stub: stub, hasAlert: Bool.random(using: &generator)))
+            }
             let request = Bool.random(using: &generator) ? key : nil
             let alert = OwnAlert(body: Array("{}".utf8), collapseID: nil, isBackground: false)
             return .messageAccepted(
                 Sample.message(
                     number, seq: seq, payload: Int.random(in: 0...300, using: &generator), at: now,
                     ttl: Bool.random(using: &generator) ? 60_000 : Int64.random(in: 0...1, using: &generator),
-                    stub: StubNeed.allCases.randomElement(using: &generator) ?? .due, request: request,
-                    alert: Bool.random(using: &generator) ? alert : nil))
+                    stub: stub, request: request, alert: Bool.random(using: &generator) ? alert : nil))
         }
     }
 }

@@ -7,11 +7,14 @@ package enum APIRequest: Hashable, Sendable {
     case pushSingle(SinglePush)
     case pushBatch(PushBatch)
     case pushAll(BroadcastPush)
+    case list(ListCall)
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
     case timeline(TimelineQuery)
     /// With the token that it was asked with.
     case presence(PresenceQuery, token: String)
+    case user(UserCall)
+    case native(NativeRequest)
     case health
     case ready
 }
@@ -44,7 +47,7 @@ package enum TimeToLive: Hashable, Sendable, BitwiseCopyable {
 package struct SinglePush: Hashable, Sendable {
     /// 10...32 characters; the sender's name for this call, so that a repeat can be known.
     package let requestID: String
-    package let cid: CID
+    package var cid: CID
     /// The transmission, UTF-8, not empty.
     package let payload: [UInt8]
     package let ttl: TimeToLive
@@ -113,16 +116,19 @@ package struct LinkPushTerms: Hashable, Sendable {
     package let alert: APNsAlert?
 }
 
-/// `POST /push/single/batch/cid`: up to 200 single pushes in one call.
+/// `POST /push/single/batch/cid`: up to 200 single pushes in one call. `POST /v1/{appId}/push`: one content for up to 1000.
 package struct PushBatch: Hashable, Sendable {
-    /// 1...200, in the order given.
+    /// In the order given.
     package let pushes: [SinglePush]
     /// The answer tells nothing of single messages.
     package let isAsync: Bool
+    /// It came under `/v1`, whose answer looks different.
+    package let isNative: Bool
 
-    package init(pushes: [SinglePush], isAsync: Bool) {
+    package init(pushes: [SinglePush], isAsync: Bool, isNative: Bool = false) {
         self.pushes = pushes
         self.isAsync = isAsync
+        self.isNative = isNative
     }
 }
 
@@ -154,15 +160,20 @@ package struct APILimits: Hashable, Sendable {
     package let payloadCharacters: Int
     /// Bytes of a body. The HTTP decoder's limit should be the same.
     package let bodyBytes: Int
+    /// Of calls about users.
+    package var users: UserLimits
 
     /// Both are brought into their range: 1...65,536 characters, 1 byte at least.
-    package init(payloadCharacters: Int = 3072, bodyBytes: Int = 1_048_576) {
+    package init(payloadCharacters: Int = 3072, bodyBytes: Int = 1_048_576, users: UserLimits = UserLimits()) {
+        self.users = users
         self.payloadCharacters = min(max(1, payloadCharacters), Limits.payloadBytes)
         self.bodyBytes = max(1, bodyBytes)
     }
 
     /// Pushes in one call that brings many.
     static let pushesPerCall = 200
+    /// Devices that one call adds to a task.
+    static let targetsPerCall = 1000
     /// Devices in one call that asks about many.
     static let cidsPerCall = 1000
     static let maximumTimeToLive = Limits.timeToLiveMilliseconds
