@@ -14,8 +14,8 @@ internal import FerryWire
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
 /// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and
-/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends),
-/// `+Link` (backends' links), `+Users`, `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
+/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device),
+/// `+Journal` (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`, `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
@@ -395,12 +395,4 @@ struct Shard: ~Copyable {
         snapshot.storeBytes = storeBytes
         return snapshot
     }
-}
-
-/// What the poller calls the things that are not connections; a connection's generation is never this high.
-enum PollToken {
-    static let mailbox = UInt64.max
-    static let deviceListener = UInt64.max - 1
-    static let httpListener = UInt64.max - 2
-    static let linkListener = UInt64.max - 3
 }
