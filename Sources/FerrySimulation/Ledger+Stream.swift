@@ -147,7 +147,8 @@ extension Ledger {
         if post.answeredLife < life {
             throw fail("P4", "post \(post.number) outlived a restart and is not marked offLine")
         }
-        if answered < facts.offlineStep {
+        // Where peers read slowly, what was sent in time leaves late.
+        if scenario.sendBuffer == nil, answered < facts.offlineStep {
             throw fail("P4", "the device was offline after post \(post.number), which is not marked so")
         }
     }
