@@ -86,8 +86,7 @@ extension Shard {
             case .success(let receipt):
                 guard tasks.insert(receipt.taskID).inserted else { continue }
                 pushed.append(
-                    APIAnswer.Pushed(
-                        task: receipt.taskID, cid: cid, status: receipt.wasOnline ? .online : .offline))
+                    APIAnswer.Pushed(task: receipt.taskID, cid: cid, status: receipt.status))
             case .failure(let error):
                 if error.isGatewayBusy { return .failure(error) }
                 first = first ?? error

@@ -20,7 +20,7 @@ extension Shard {
             place: place)
         push.payload.withUnsafeBytes { payload in
             orders[environment.owner(of: push.cid)].append(
-                order, requestID: push.requestID, payload: payload, alert: push.alert)
+                order, requestID: push.requestID, traits: push.traits, payload: payload, alert: push.alert)
         }
     }
 
@@ -99,12 +99,30 @@ extension Shard {
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
             return giveUp(order, refusal(.sync))
         }
+        guard order.hasTraits else { return write(order, content, device) }
+        switch terms(of: order, content, device) {
+        case .refused(let error): giveUp(order, error)
+        case .ignored: ignore(order)
+        case .taken(let terms):
+            var order = order
+            order.route = terms.traits.route
+            terms.traits.encoded.withUnsafeBytes { traits in
+                let content = PushContent(
+                    requestID: content.requestID, traits: traits, payload: content.payload, alert: content.alert)
+                write(order, content, device, terms)
+            }
+        }
+    }
+
+    private mutating func write(
+        _ order: PushOrder, _ content: PushContent, _ device: Int, _ terms: AcceptanceTerms? = nil
+    ) {
         if let error = takeRoom(for: order, device: device) { return giveUp(order, error) }
         let partition = Partition(of: order.cid).index
         let seq = sequences[partition].next
         sequences[partition] = seq
         journal.partitions.insert(partition)
-        let fields = fields(of: order, content, seq: seq, device: device)
+        let fields = fields(of: order, content, seq: seq, device: device, terms)
         let offset = journal.writer.bytes.count
         let length = RecordCodec.append(fields, to: &journal.writer)
         devices[device].pendingChanges += 1
@@ -117,16 +135,19 @@ extension Shard {
     }
 
     private mutating func fields(
-        of order: PushOrder, _ content: PushContent, seq: Seq, device: Int
+        of order: PushOrder, _ content: PushContent, seq: Seq, device: Int, _ terms: AcceptanceTerms?
     ) -> AcceptedFields {
-        let expiresAt: Instant =
+        var expiresAt: Instant =
             switch order.ttl {
             case .liveOnly: now
             case .milliseconds(let milliseconds): now + .milliseconds(milliseconds)
             }
         let isOnline = devices[device].machine.presence.isOnline
         let stub: StubNeed
-        if isOnline {
+        if let terms { expiresAt = min(expiresAt, terms.endsAt) }
+        if let wanted = terms?.stub {
+            stub = wanted
+        } else if isOnline {
             stub = .none
         } else if order.ttl == .liveOnly && content.alert == nil {
             stub = .notWanted
@@ -136,8 +157,9 @@ extension Shard {
         return AcceptedFields(
             cid: order.cid, seq: seq, messageID: MessageID(order.link?.message ?? randomIdentifier()),
             taskID: TaskID(order.link?.task ?? randomIdentifier(), monthDay: now.monthDay, kind: .single),
-            acceptedAt: now, expiresAt: expiresAt, stub: stub, wasOnline: isOnline, request: order.key,
-            alert: content.alert, payload: content.payload)
+            acceptedAt: now, expiresAt: expiresAt, stub: stub, wasOnline: isOnline && order.route != .wakeOnly,
+            request: order.key,
+            traits: content.traits, alert: content.alert, payload: content.payload)
     }
 
     mutating func randomIdentifier() -> Identifier128 {
@@ -196,6 +218,15 @@ extension Shard {
             devices[device].pending.remove(bytes: bytes)
         }
         giveUp(pending.order, .busy(retryAfterSeconds: 5))
+    }
+
+    /// By its own wish it is not for this device: nothing is accepted, and a repeat is judged anew.
+    private mutating func ignore(_ order: PushOrder) {
+        requests.abandon(order.key.key)
+        let task = TaskID(order.link?.task ?? randomIdentifier(), monthDay: now.monthDay, kind: .single)
+        let receipt = PushReceipt(taskID: task, cid: order.cid, wasOnline: false, isIgnored: true)
+        answer(order, receipt)
+        for waiter in takeRequestWaiters(order) { answer(waiter, receipt) }
     }
 
     /// Nothing came of the first try, nor of those that waited for it.
@@ -258,7 +289,7 @@ extension KeptMessage {
         self.init(
             seq: pending.seq, expiresAt: pending.expiresAt, location: location,
             payloadBytes: pending.order.payloadBytes, isLiveOnly: pending.expiresAt == pending.acceptedAt,
-            hasOwnAlert: pending.order.hasAlert, wasOffline: wasOffline, stub: stub)
+            hasOwnAlert: pending.order.hasAlert, wasOffline: wasOffline, stub: stub, route: pending.order.route)
     }
 }
 

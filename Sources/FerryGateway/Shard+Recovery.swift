@@ -164,6 +164,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: message.location,
             payloadBytes: message.payloadBytes, isLiveOnly: message.isLiveOnly, hasOwnAlert: message.hasOwnAlert,
-            wasOffline: true, stub: stub)
+            wasOffline: true, stub: stub, route: message.route)
     }
 }

@@ -120,4 +120,8 @@ struct PushReceipt: Sendable, Equatable, BitwiseCopyable {
     let taskID: TaskID
     let cid: CID
     let wasOnline: Bool
+    /// Nothing was accepted: the message's own filter passes the device over.
+    var isIgnored = false
+
+    var status: PushStatus { isIgnored ? .ignored : wasOnline ? .online : .offline }
 }

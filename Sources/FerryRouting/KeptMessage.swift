@@ -29,13 +29,21 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
     /// A broadcast's: its content, its record and its end belong to all devices. No cap counts it, no stub stands for it, and
     /// the device's row knows nothing of it.
     package let isShared: Bool
+    /// By which ways it goes.
+    package internal(set) var route: DeliveryRoute
     /// The device was offline, or a stub was asked for, between acceptance and now (P4).
     package var wasOffline: Bool
     package var stub: Stub
 
+    /// It is with the wake-up channel, or about to be. Until that has answered nothing behind it in the stream is sent.
+    package var isHandingOver: Bool { route.handsOver && (stub == .due || stub == .requested) }
+
+    /// Whether a gap in the stream tells of it when it is dropped.
+    package var isMissedWhenDropped: Bool { !isLiveOnly && route != .wakeOnly }
+
     package init(
         seq: Seq, expiresAt: Instant, location: RecordLocation, payloadBytes: UInt32, isLiveOnly: Bool,
-        hasOwnAlert: Bool, wasOffline: Bool, stub: Stub, isShared: Bool = false
+        hasOwnAlert: Bool, wasOffline: Bool, stub: Stub, isShared: Bool = false, route: DeliveryRoute = .ownFirst
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
@@ -46,5 +54,6 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
         self.wasOffline = wasOffline
         self.stub = stub
         self.isShared = isShared
+        self.route = route
     }
 }

@@ -104,6 +104,7 @@ package struct AcceptedMessage: Equatable, Sendable {
     /// What the API answered: whether the device was online at acceptance.
     package var wasOnline: Bool
     package var request: RequestKey?
+    package var traits: MessageTraits
     package var alert: OwnAlert?
     package var payload: [UInt8]
 
@@ -111,7 +112,8 @@ package struct AcceptedMessage: Equatable, Sendable {
 
     package init(
         cid: CID, seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant,
-        stub: StubNeed, wasOnline: Bool, request: RequestKey?, alert: OwnAlert?, payload: [UInt8]
+        stub: StubNeed, wasOnline: Bool, request: RequestKey?, traits: MessageTraits = .none, alert: OwnAlert?,
+        payload: [UInt8]
     ) {
         self.cid = cid
         self.seq = seq
@@ -122,6 +124,7 @@ package struct AcceptedMessage: Equatable, Sendable {
         self.stub = stub
         self.wasOnline = wasOnline
         self.request = request
+        self.traits = traits
         self.alert = alert
         self.payload = payload
     }

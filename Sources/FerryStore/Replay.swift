@@ -103,7 +103,7 @@ struct Replay {
             message: RecoveredMessage(
                 seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
                 payloadBytes: UInt32(truncatingIfNeeded: fields.payload.count), hasOwnAlert: fields.hasAlert,
-                stub: fields.stub, location: location),
+                route: fields.route, stub: fields.stub, location: location),
             accepted: fields.stub, hasRow: hasRow)
     }
 

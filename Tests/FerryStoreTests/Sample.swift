@@ -7,13 +7,13 @@ enum Sample {
 
     static func message(
         _ device: UInt64, seq: UInt64, payload: Int = 20, at: Int64 = 1_000, ttl: Int64 = 60_000,
-        stub: StubNeed = .due, request: RequestKey? = nil, alert: OwnAlert? = nil
+        stub: StubNeed = .due, request: RequestKey? = nil, traits: MessageTraits = .none, alert: OwnAlert? = nil
     ) -> AcceptedMessage {
         AcceptedMessage(
             cid: cid(device), seq: Seq(seq), messageID: MessageID(Identifier128(high: device, low: seq)),
             taskID: TaskID(Identifier128(high: 9, low: seq), monthDay: 1231, kind: .single),
             acceptedAt: Instant(milliseconds: at), expiresAt: Instant(milliseconds: at + ttl), stub: stub,
-            wasOnline: stub == .none, request: request, alert: alert,
+            wasOnline: stub == .none, request: request, traits: traits, alert: alert,
             payload: (0..<payload).map { UInt8(truncatingIfNeeded: $0 &+ Int(seq)) })
     }
 
@@ -41,6 +41,14 @@ enum Sample {
         PushToken(environment: .production, bytes: [UInt8](repeating: fill, count: 32))
     }
 
+    static let traits: MessageTraits = {
+        var traits = MessageTraits.none
+        traits.kind = .notification
+        traits.route = .wakeFirst
+        traits.groupName = "spring"
+        return traits
+    }()
+
     /// At least one of every kind, with and without their optional parts.
     static let records: [Record] = {
         let request = RequestKey(key: Identifier128(high: 5, low: 6), content: Identifier128(high: 7, low: 8))
@@ -54,6 +62,8 @@ enum Sample {
             .messageAccepted(message(1, seq: .max, payload: 0, ttl: 0, stub: .notWanted)),
             .messageAccepted(message(1, seq: 300, payload: 300, stub: .none, request: request, alert: alert)),
             .messageAccepted(message(1, seq: 301, stub: .noToken, alert: silent)),
+            .messageAccepted(message(1, seq: 302, request: request, traits: traits)),
+            .messageAccepted(message(1, seq: 303, traits: traits, alert: alert)),
             .acknowledged(cid: cid(1), upTo: Seq(7)),
             .stubDue(cid: cid(1), upTo: Seq(1 << 40)),
             .apiTokenRevoked(digest: [UInt8](repeating: 9, count: 32), expiresAt: .distantPast),
@@ -64,6 +74,10 @@ enum Sample {
             records.append(.deviceRegistered(registration))
         }
         if let broadcast = broadcast(4) { records.append(.broadcastAccepted(broadcast)) }
+        if var typed = broadcast(6) {
+            typed.traits = traits
+            records.append(.broadcastAccepted(typed))
+        }
         if let liveOnly = broadcast(5, payload: 0, ttl: 0) { records.append(.broadcastAccepted(liveOnly)) }
         let task = Identifier128(high: 8, low: 4)
         let places: [(partition: Partition, seq: Seq)] = [0, 1, 200, 1_023].map {

@@ -8,23 +8,31 @@ extension BroadcastPush {
         guard audience.string == "all" else {
             throw .type("audience", mustBe: "the string \"all\"")
         }
-        let payload = try SinglePush.readPayload(fields, limits: limits)
-        let ttl = try SinglePush.readSettings(fields)
-        try Self.refuseUnsupported(fields)
-        self.init(requestID: requestID, payload: payload, ttl: ttl)
+        let options = try MessageOptions(fields, limits: limits)
+        try Self.refuseUnsupported(options)
+        var traits = MessageTraits.none
+        (traits.kind, traits.groupName, traits.callback) = (
+            options.traits.kind, options.traits.groupName, options.traits.callback
+        )
+        traits.window = options.traits.window
+        self.init(requestID: requestID, payload: options.payload, ttl: options.ttl, traits: traits)
     }
 
     /// What would change when or to whom it goes is refused by name: it must not be lost in silence.
-    private static func refuseUnsupported(_ fields: FieldReader) throws(APIError) {
-        let settings = try fields.object("settings", at: "settings")
-        if let speed = try settings?.integer("speed"), speed != 0 {
+    private static func refuseUnsupported(_ options: MessageOptions) throws(APIError) {
+        guard options.speed == 0 else {
             throw .invalid("settings.speed", "not supported yet, leave it out or 0")
         }
-        if try settings?.value("schedule_time") != nil {
-            throw .invalid("settings.schedule_time", "not supported yet")
-        }
-        if try fields.object("push_channel", at: "push_channel")?.value("ios") != nil {
+        guard options.scheduleTime == nil else { throw .invalid("settings.schedule_time", "not supported yet") }
+        guard options.alert == nil else {
             throw .invalid("push_channel.ios", "not supported yet: a push to all devices wakes nobody")
+        }
+        for route in [options.traits.route, options.traits.otherRoute ?? options.traits.route] where route.handsOver {
+            throw .invalid(
+                "settings.strategy", "\(route.strategy), a push to all devices goes over their own connections: 1 or 3")
+        }
+        guard options.traits.activity == nil, !options.traits.skipsNotifyOff else {
+            throw .invalid("settings", "a push to all devices has no filter, use a push to a tag")
         }
     }
 }

@@ -1,0 +1,75 @@
+internal import FerryAPI
+internal import FerryCore
+internal import FerryRouting
+internal import FerryStore
+
+/// What the traits of a message come to for one device, at its acceptance.
+struct AcceptanceTerms {
+    /// As they are kept: with the route that holds for this device.
+    var traits: MessageTraits
+    /// It is not delivered after this.
+    var endsAt = Instant.distantFuture
+    /// nil: as for any message.
+    var stub: StubNeed?
+}
+
+/// Messages of which the sender said more than payload, ttl and alert.
+extension Shard {
+    enum TermsOfAcceptance {
+        case taken(AcceptanceTerms)
+        /// The device is one of those that the sender's filter passes over.
+        case ignored
+        case refused(APIError)
+    }
+
+    func terms(of order: PushOrder, _ content: PushContent, _ device: Int) -> TermsOfAcceptance {
+        guard var traits = MessageTraits(encoded: content.traits) else {
+            return .refused(.badParameter("settings cannot be read"))
+        }
+        if let activity = traits.activity, activity.skips(seenAt: lastSeen(device), now: now) { return .ignored }
+        let hasToken = devices[device].machine.hasToken
+        if let other = traits.otherRoute {
+            if !hasToken { traits.route = other }
+            traits.otherRoute = nil
+        }
+        guard hasToken || !traits.route.handsOver else {
+            return .refused(.tokenMissing(order.cid, strategy: traits.route.strategy))
+        }
+        var terms = AcceptanceTerms(traits: traits)
+        if let window = traits.window {
+            guard window.upperBound > now else {
+                return .refused(.windowOver(window))
+            }
+            terms.endsAt = window.upperBound
+            // Its owner could not see it yet.
+            if window.lowerBound > now { terms.stub = .notWanted }
+        }
+        switch traits.route {
+        case .ownFirst: break
+        case .ownOnly: terms.stub = .notWanted
+        case .wakeOnly, .wakeFirst: terms.stub = .due
+        }
+        return .taken(terms)
+    }
+
+    /// The number on the app's icon after `change`. What it was before is not kept yet: it counts as 0.
+    func nextBadge(_ change: AutoBadge, _ device: Int) -> Int32 { change.applied(to: 0) }
+
+    /// A device that is there was seen now.
+    private func lastSeen(_ device: Int) -> Instant {
+        devices[device].machine.presence.isOnline ? now : devices[device].seenAt
+    }
+}
+
+extension APIError {
+    /// 20001: nobody may be shown the message any more.
+    static func windowOver(_ window: ClosedRange<Instant>) -> APIError {
+        .invalid("push_message.duration", "it is over since \(window.upperBound.milliseconds)")
+    }
+
+    /// 20001: the strategy goes by APNs alone, or first, and the device never told a token, or took it back.
+    static func tokenMissing(_ cid: CID, strategy: Int64) -> APIError {
+        .badParameter(
+            "target user is invalid: cid \"\(cid)\" has no device token, which settings.strategy \(strategy) needs")
+    }
+}
