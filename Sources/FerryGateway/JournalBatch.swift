@@ -71,6 +71,7 @@ enum CommitEffect {
     case broadcastPlaced(PendingPlaces)
     /// By the app's number in the device table.
     case broadcastExpired(Int, ordinal: UInt32)
+    case controlPut([ControlRow], ControlEffect?)
 }
 
 /// A message whose record is on its way to the disk: what its acceptance needs of it. The content is in the record.
@@ -109,4 +110,5 @@ enum PendingRead {
     case stream(CID, SessionID, [Seq])
     /// The own alert of a message whose stub is due.
     case alert(CID, StubPlan)
+    case control(ControlQuestion)
 }

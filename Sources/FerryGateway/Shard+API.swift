@@ -193,6 +193,7 @@ extension Shard {
         case .accepted(let receipts):
             for (origin, receipt) in receipts { fill(origin, receipt) }
         case .refused(let origin, let error): fill(origin, .failure(error))
+        case .settled(let origin, let result): fill(origin, result)
         case .batch(let outcomes): collect(outcomes)
         case .broadcast(let origin, let result): fill(origin, result.map { .pushedAll(task: $0) })
         case .status(let origin, let statuses, let isComplete):

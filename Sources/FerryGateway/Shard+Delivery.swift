@@ -181,6 +181,7 @@ extension Shard {
                 return
             }
             requestOwnStub(content, plan, device)
+        case .control: return
         }
     }
 
@@ -190,6 +191,7 @@ extension Shard {
         deferredReads = []
         for read in again {
             switch read {
+            case .control(let question): readControl(question)
             case .stream(let cid, _, _):
                 guard let device = devices.index(of: cid) else { continue }
                 devices[device].isReading = false

@@ -87,6 +87,7 @@ extension Shard {
             if let batch = takeUnsynced(ticket) { refused(batch) }
         case .messages(let ticket, let messages): messagesRead(ticket, messages)
         case .device(let cid, let record): deviceLoaded(cid, record)
+        case .controlRows(let ticket, let rows, let isEnd): controlRowsRead(ticket, rows, isEnd: isEnd)
         case .readFailed(let ticket, _):
             guard let read = reads.removeValue(forKey: ticket) else { return }
             deferredReads.append(read)
@@ -176,6 +177,7 @@ extension Shard {
         case .broadcastAccepted(let content): broadcastAccepted(content, segment: segment)
         case .broadcastPlaced(let pending): broadcastPlaced(pending, segment: segment)
         case .broadcastExpired(let number, let ordinal): broadcastExpired(number, ordinal: ordinal)
+        case .controlPut(let rows, let effect): controlPut(rows, effect, segment: segment)
         }
     }
 
@@ -195,6 +197,7 @@ extension Shard {
         case .broadcastPlaced(let pending): placesRefused(pending)
         case .broadcastExpired(let number, let ordinal):
             broadcasts.endAgain(number, ordinal: ordinal, at: now + .seconds(1))
+        case .controlPut(_, let effect): controlRefused(effect)
         }
     }
 

@@ -28,6 +28,7 @@ struct ShardRecovery: Sendable {
     }
 
     var broadcasts: [Broadcast] = []
+    var controlRows: [(row: ControlRow, segment: UInt32)] = []
     var unplaced: [WantedPlaces] = []
     // Of the owner of the app.
     var placing: [(task: Identifier128, content: BroadcastContent, missing: Int)] = []
@@ -51,6 +52,9 @@ struct ShardRecovery: Sendable {
             parts[partition.owner(among: shards)].requests.append(request)
         }
         for shard in parts.indices { parts[shard].registered = recovery.registered }
+        for found in recovery.controlRows {
+            parts[found.row.partition.owner(among: shards)].controlRows.append(found)
+        }
         var compressor = PayloadCompressor()
         for found in recovery.broadcasts {
             let payload = found.broadcast.payload
@@ -117,6 +121,7 @@ extension Shard {
     mutating func restore(_ recovery: ShardRecovery) {
         let policy = environment.configuration.delivery
         restoreBroadcasts(recovery)
+        restoreControl(recovery.controlRows)
         for found in recovery.devices {
             let device = devices.insert(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }

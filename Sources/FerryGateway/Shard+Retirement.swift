@@ -55,6 +55,7 @@ extension Shard {
         retiredSegment = max(retiredSegment, segment)
         let carried = retirement?.carried ?? []
         retirement = nil
+        control.forgetTold()
         for cid in carried {
             if let device = devices.index(of: cid) { tell(device: device, .dropSynced) }
         }
@@ -89,6 +90,7 @@ extension Shard {
             gatherBroadcasts(upTo: current.segment, into: &slice.remains)
             slice.remains.requests = requests.takeEntries(upTo: current.segment)
             slice.remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
+            slice.remains.controlRows = control.tell(upTo: current.segment)
         }
         // Held by the same devices again: nothing is new, and an empty part would only fill the store's memory.
         guard isMoved || isLast else { return }

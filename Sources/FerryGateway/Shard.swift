@@ -94,6 +94,8 @@ struct Shard: ~Copyable {
     var tokenHolders: [UInt64: CID] = [:]
     /// Tokens that were found good, revoked ones among them, so that a proof is checked once and not at each request.
     var provenTokens: [String: (app: AppID, expiresAt: Instant)] = [:]
+    /// Control rows of this shard that the tables may not have yet.
+    var control = ControlJournal()
     var retirement: Retirement?
     var segmentDevices = SegmentDevices()
     /// Segments up to this one are in the tables.

@@ -105,6 +105,8 @@ enum ShardReply: Sendable {
     /// Pushes that came by themselves, all of a turn.
     case accepted([(origin: APIOrigin, receipt: PushReceipt)])
     case refused(APIOrigin, APIError)
+    /// A call of which nothing else waits.
+    case settled(APIOrigin, Result<APIAnswer, APIError>)
     case batch(BatchOutcomes)
     case broadcast(APIOrigin, Result<TaskID, APIError>)
     /// Devices that are not registered with the app are left out.

@@ -191,7 +191,7 @@ struct JournalWorker {
                     segment: segment, shard: shard, remains: remains, isLast: isLast, asOf: asOf, highest: highest,
                     time: options.clock())
                 tables.post(.remains(part))
-            case .append, .read, .load:
+            case .append, .read, .load, .readControl:
                 break
             }
         }

@@ -64,9 +64,40 @@ struct ReaderWorker {
                 options.report(error)
                 return .loadFailed(cid, error)
             }
+        case .readControl(let ticket, let table, let partition, let after, let limit):
+            do throws(StoreFailure) {
+                let (rows, isEnd) = try controlRows(table, partition, after: after, limit: limit)
+                return .controlRows(ticket: ticket, rows, isEnd: isEnd)
+            } catch {
+                options.report(error)
+                return .readFailed(ticket: ticket, error)
+            }
         case .append, .forget, .remains:
             return nil
         }
+    }
+
+    private func controlRows(
+        _ table: ControlTable, _ partition: Partition, after: [UInt8]?, limit: Int
+    ) throws(StoreFailure) -> (rows: [ControlRow], isEnd: Bool) {
+        var rows: [ControlRow] = []
+        var isEnd = true
+        let prefix = ControlName(table, partition, []).bytes
+        // No key lies between a key and the same with a zero byte behind it.
+        let start = after.map { ControlName(table, partition, $0).bytes + [0] } ?? prefix
+        try tables.scan(.control, from: start) { key, value throws(StoreFailure) in
+            guard key.starts(with: prefix) else { return false }
+            guard rows.count < limit else {
+                isEnd = false
+                return false
+            }
+            guard let row = ControlName(key)?.row([UInt8](value)) else {
+                throw StoreFailure(.corrupted, "A control row cannot be read")
+            }
+            rows.append(row)
+            return true
+        }
+        return (rows, isEnd)
     }
 
     /// nil for a message that is gone for good. Throws when the disk did not say.

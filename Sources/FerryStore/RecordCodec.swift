@@ -115,5 +115,6 @@ package enum RecordCodec {
         case broadcastAccepted = 11
         case broadcastPlaced = 12
         case broadcastExpired = 13
+        case controlRows = 14
     }
 }

@@ -23,6 +23,7 @@ struct Replay {
     private var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)] = []
     private var revoked: [[UInt8]: (expiresAt: Instant, segment: UInt32)] = [:]
     private var broadcasts: BroadcastReplay
+    private var control: [ControlName: (value: [UInt8]?, segment: UInt32)] = [:]
     /// Table rows of messages that have ended.
     private(set) var deadRows: [MessageKey] = []
 
@@ -63,6 +64,15 @@ struct Replay {
                 throw StoreFailure(.corrupted, "A row of revoked tokens cannot be read")
             }
             revoked[[UInt8](key)] = (expiresAt, 0)
+            return true
+        }
+        try tables.scan(.control) { key, value throws(StoreFailure) in
+            guard let name = ControlName(key) else {
+                throw StoreFailure(.corrupted, "A control row cannot be read")
+            }
+            // Queues come behind all others.
+            guard !name.isQueue else { return false }
+            control[name] = ([UInt8](value), 0)
             return true
         }
         try tables.scan(.broadcasts) { key, value throws(StoreFailure) in
@@ -192,6 +202,8 @@ struct Replay {
             broadcasts.take(broadcast, segment: position.segment)
         case .broadcastPlaced(let placement): place(placement, segment: position.segment)
         case .broadcastExpired: return
+        case .controlRows(let rows):
+            for row in rows { control[row.name] = (row.value, position.segment) }
         }
     }
 
@@ -264,6 +276,10 @@ struct Replay {
             devices[place].log = ReplayLog()
         }
         (recovery.broadcasts, recovery.registered) = broadcasts.finish()
+        // In the same order at each start.
+        recovery.controlRows = control.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }
+            .compactMap { name, change in name.row(change.value).map { ($0, change.segment) } }
+        control = [:]
         recovery.tokenHolders = quietHolders + devices.compactMap { $0.record.flatMap(TokenHolder.init) }
         let oldest = time + (.zero - requestWindow)
         recovery.requests = requests.filter { $0.answer.acceptedAt >= oldest }

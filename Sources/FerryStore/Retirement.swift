@@ -62,6 +62,13 @@ struct Retirement {
                     .broadcasts, key: BroadcastRow.key(kept.placement, segment: segment, shard: part.shard),
                     value: BroadcastRow.value(kept.placement, forgetAt: kept.forgetAt))
             }
+            for row in part.remains.controlRows {
+                if let value = row.value {
+                    write.put(.control, key: row.name.bytes, value: value)
+                } else {
+                    write.delete(.control, key: row.name.bytes)
+                }
+            }
             for (digest, expiresAt) in part.remains.revokedTokens {
                 write.put(.revoked, key: digest, value: RevokedRow.value(expiresAt))
             }

@@ -24,7 +24,7 @@ struct StoreInboxes: Sendable {
         for request in requests {
             switch request {
             case .append, .forget, .remains: toJournal.append(.request(request, shard: shard))
-            case .read, .load: toReader.append(.request(request, shard: shard))
+            case .read, .load, .readControl: toReader.append(.request(request, shard: shard))
             }
         }
         journal.post(toJournal)

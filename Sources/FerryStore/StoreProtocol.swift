@@ -34,12 +34,15 @@ package struct SegmentRemains: Equatable, Sendable {
     package var placements: [RetainedPlacement] = []
     /// Revoked API tokens that have not expired.
     package var revokedTokens: [(digest: [UInt8], expiresAt: Instant)] = []
+    /// Control rows that changed in the segment, as they are now; nil values are deleted.
+    package var controlRows: [ControlRow] = []
 
     package init() {}
 
     package static func == (left: Self, right: Self) -> Bool {
         left.devices == right.devices && left.carryingDevices == right.carryingDevices && left.kept == right.kept
             && left.broadcasts == right.broadcasts && left.placements == right.placements
+            && left.controlRows == right.controlRows
             && left.requests.elementsEqual(right.requests) { $0.key == $1.key && $0.answer == $1.answer }
             && left.revokedTokens.elementsEqual(right.revokedTokens) {
                 $0.digest == $1.digest && $0.expiresAt == $1.expiresAt
@@ -60,6 +63,9 @@ package enum StoreRequest: Sendable {
     case read(ticket: UInt64, [MessageReference])
     /// Answered by `.device`.
     case load(CID)
+    /// Rows of the tables with a key behind `after`, in order, at most `limit`; what is only in the journal is not among them.
+    /// Answered by `.controlRows` or `.readFailed`.
+    case readControl(ticket: UInt64, ControlTable, Partition, after: [UInt8]?, limit: Int)
     /// A part of the answer to `.segmentRetiring`; the last part says so.
     case remains(segment: UInt32, SegmentRemains, isLast: Bool)
 }
@@ -72,6 +78,8 @@ package enum StoreEvent: Sendable {
     case refused(ticket: UInt64, StoreFailure)
     case messages(ticket: UInt64, [AcceptedMessage?])
     case device(CID, DeviceRecord?)
+    /// `isEnd`: there are no more behind these.
+    case controlRows(ticket: UInt64, [ControlRow], isEnd: Bool)
     /// The disk did not let the store look; what was asked for may well be there. Ask again later.
     case readFailed(ticket: UInt64, StoreFailure)
     case loadFailed(CID, StoreFailure)
@@ -129,6 +137,9 @@ package struct Recovery: Sendable {
     /// A key may come twice, with the same answer. Segment 0 stands for the tables.
     package var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)]
     package var revokedTokens: [(digest: [UInt8], expiresAt: Instant, segment: UInt32)]
+    /// Control rows that are there, queues excepted, and all that the journal tells of, those without a value too. Segment 0
+    /// stands for the tables.
+    package var controlRows: [(row: ControlRow, segment: UInt32)]
     /// Every device with a push token. A token may be there twice when the gateway went down between a device's claim to it
     /// and the other's loss of it.
     package var tokenHolders: [TokenHolder]
@@ -148,6 +159,7 @@ package struct Recovery: Sendable {
         devices = []
         requests = []
         revokedTokens = []
+        controlRows = []
         tokenHolders = []
         broadcasts = []
         registered = [:]

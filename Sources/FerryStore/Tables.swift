@@ -12,6 +12,8 @@ enum Table: UInt8, CaseIterable, Sendable {
     case meta = 5
     /// Task → the content of a broadcast; task, place → where it stands in the streams.
     case broadcasts = 6
+    /// Control table, partition, key → the row's value.
+    case control = 7
 }
 
 /// Sorted rows. A write is there as a whole or not at all, and on the disk when it has returned; of one that failed a crash may

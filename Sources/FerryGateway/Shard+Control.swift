@@ -1,0 +1,94 @@
+internal import FerryAPI
+internal import FerryCore
+internal import FerryIO
+internal import FerryStore
+
+/// What follows when control rows are on disk, or cannot get there.
+enum ControlEffect {
+    /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
+    case answer(APIOrigin, APIAnswer)
+}
+
+/// A look at a queue of control rows.
+struct ControlQuestion {
+    let table: ControlTable
+    let partition: Partition
+    /// nil: from the beginning.
+    let after: [UInt8]?
+    let limit: Int
+    /// Gets rows in the order of their keys, and where to go on: `after` of the next question, nil when there are no more. There
+    /// may be none of them and more behind.
+    let then: (_ shard: inout Shard, _ rows: [ControlRow], _ next: [UInt8]?) -> Void
+    /// The last segment that had retired when it was asked.
+    var asOf: UInt32 = 0
+}
+
+/// Control rows: what changes seldom, kept by the store under names, with its meaning elsewhere.
+extension Shard {
+    /// They go to the disk with all else of this turn, all or none of them. At most 16 MiB together.
+    mutating func put(_ rows: [ControlRow], then effect: ControlEffect? = nil) {
+        append(.controlRows(rows), .controlPut(rows, effect))
+    }
+
+    mutating func controlPut(_ rows: [ControlRow], _ effect: ControlEffect?, segment: UInt32) {
+        for row in rows { control.note(row, segment: segment) }
+        switch effect {
+        case .answer(let origin, let answer): settle(origin, .success(answer))
+        case nil: return
+        }
+    }
+
+    /// Nothing of it is on disk.
+    mutating func controlRefused(_ effect: ControlEffect?) {
+        switch effect {
+        case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
+        case nil: return
+        }
+    }
+
+    /// Answers a call, whichever shard it came in at.
+    mutating func settle(_ origin: APIOrigin, _ result: Result<APIAnswer, APIError>) {
+        if origin.shard == index { fill(origin, result) } else { post(.reply(.settled(origin, result)), to: origin.shard) }
+    }
+
+    /// At the start, before anybody is served.
+    mutating func restoreControl(_ found: [(row: ControlRow, segment: UInt32)]) {
+        for (row, segment) in found {
+            if segment != 0 { control.restore(row, segment: segment) }
+            if row.value != nil, !row.table.isQueue { restoreControl(row) }
+        }
+    }
+
+    /// A row that is there.
+    private mutating func restoreControl(_ row: ControlRow) {
+        switch row.table {
+        case .alias, .profile, .task, .counters, .curve, .receipt: return
+        }
+    }
+
+    // MARK: - Queues
+
+    /// Reads rows of a queue: what the tables and the journal have together.
+    mutating func readControl(_ question: ControlQuestion) {
+        var question = question
+        question.asOf = retiredSegment
+        lastTicket &+= 1
+        reads[lastTicket] = .control(question)
+        environment.store.submit(
+            [
+                .readControl(
+                    ticket: lastTicket, question.table, question.partition, after: question.after,
+                    limit: question.limit)
+            ], from: index)
+    }
+
+    mutating func controlRowsRead(_ ticket: UInt64, _ rows: [ControlRow], isEnd: Bool) {
+        guard case .control(let question)? = reads.removeValue(forKey: ticket) else { return }
+        // What moved from the journal to the tables meanwhile may have been seen in neither.
+        guard question.asOf == retiredSegment else { return readControl(question) }
+        let next = isEnd ? nil : rows.last?.key
+        let rows = control.over(
+            rows, question.table, question.partition, after: question.after, isEnd: isEnd)
+        question.then(&self, rows, next)
+    }
+}
