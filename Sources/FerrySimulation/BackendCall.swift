@@ -57,9 +57,11 @@ extension BackendCall {
             alert = #","push_channel":{"ios":{"type":"notify","aps":\#(aps)}}"#
         }
         let ttl = post.ttl == 0 ? -1 : post.ttl
+        let strategy = post.strategy == 1 ? "" : #","strategy":{"default":\#(post.strategy)}"#
         let body =
             #"{"request_id":"\#(post.requestID)","audience":{"cid":["\#(world.cidText(post.device))"]},"#
-            + #""settings":{"ttl":\#(ttl)},"push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}\#(alert)}"#
+            + #""settings":{"ttl":\#(ttl)\#(strategy)},"#
+            + #""push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}\#(alert)}"#
         return bytes("POST /v2/\(world.app.text)/push/single/cid", token, body)
     }
 

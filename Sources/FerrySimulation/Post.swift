@@ -12,6 +12,10 @@ struct Post {
     /// A push to all is one post for each device; they have one call, one request and one payload, which bear the number of
     /// the first. nil for a push to one device.
     let first: Int?
+    /// GeTui's: 1 to 4.
+    let strategy: Int
+    /// The wake-up channel took it, by strategy 2 or 4.
+    var isWithChannel = false
     /// The device was registered, and its client knew, before the call.
     var isOwed = true
 
@@ -42,14 +46,21 @@ struct Post {
     /// The gateway may have forgotten its request id before a repeat came: all of it may be there twice.
     var mayBeTwice = false
 
-    init(number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int, first: Int? = nil) {
+    init(number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int, first: Int? = nil, strategy: Int = 1)
+    {
         self.number = number
         self.device = device
         self.ttl = ttl
         self.hasOwnAlert = hasOwnAlert
         self.payloadBytes = payloadBytes
         self.first = first
+        self.strategy = strategy
     }
+
+    /// The wake-up channel has it first.
+    var handsOver: Bool { strategy == 2 || strategy == 4 }
+    /// The app of its device is owed it.
+    var isOwedToApp: Bool { strategy != 2 && !(strategy == 4 && isWithChannel) }
 
     var isForAll: Bool { first != nil }
     var isLiveOnly: Bool { ttl == 0 }
