@@ -73,8 +73,10 @@ extension DeviceStateMachine {
     }
 
     /// Without a message at the channel there is nothing to wait for.
-    private mutating func noteHandOvers() {
-        guard !(0..<log.count).contains(where: { log[$0].isHandingOver }) else { return }
+    mutating func noteHandOvers() {
+        guard handOverUntil != .distantFuture, !(0..<log.count).contains(where: { log[$0].isHandingOver }) else {
+            return
+        }
         handOverUntil = .distantFuture
     }
 }

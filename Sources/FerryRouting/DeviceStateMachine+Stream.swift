@@ -227,6 +227,7 @@ extension DeviceStateMachine {
         }
         window.didAcknowledge(seq)
         self.window = window
+        noteHandOvers()
         actions.append(.recordAcknowledged(seq))
     }
 }

@@ -216,6 +216,7 @@ struct DeviceModel: Hashable {
         for index in messages.indices where messages[index].isKept && messages[index].seq <= seq {
             messages[index].end = .delivered
         }
+        if !messages.contains(where: { $0.isHandingOver && $0.isKept }) { handOverUntil = nil }
         missing = missing.filter { $0 > seq }
         acknowledged = seq
         sent = max(sent, seq)
