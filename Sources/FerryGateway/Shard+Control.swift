@@ -7,6 +7,7 @@ internal import FerryStore
 enum ControlEffect {
     /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
     case answer(APIOrigin, APIAnswer)
+    case listStored(TaskContent)
 }
 
 /// A look at a queue of control rows.
@@ -34,6 +35,7 @@ extension Shard {
         for row in rows { control.note(row, segment: segment) }
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
+        case .listStored(let content): listStored(content)
         case nil: return
         }
     }
@@ -42,13 +44,18 @@ extension Shard {
     mutating func controlRefused(_ effect: ControlEffect?) {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
+        case .listStored(let content): listRefused(content)
         case nil: return
         }
     }
 
     /// Answers a call, whichever shard it came in at.
     mutating func settle(_ origin: APIOrigin, _ result: Result<APIAnswer, APIError>) {
-        if origin.shard == index { fill(origin, result) } else { post(.reply(.settled(origin, result)), to: origin.shard) }
+        if origin.shard == index {
+            fill(origin, result)
+        } else {
+            post(.reply(.settled(origin, result)), to: origin.shard)
+        }
     }
 
     /// At the start, before anybody is served.
@@ -62,7 +69,8 @@ extension Shard {
     /// A row that is there.
     private mutating func restoreControl(_ row: ControlRow) {
         switch row.table {
-        case .alias, .profile, .task, .counters, .curve, .receipt: return
+        case .listTask: restoreListTask(row)
+        case .alias, .profile, .task, .counters, .curve, .receipt, .listContent: return
         }
     }
 

@@ -23,9 +23,15 @@ extension Shard {
     }
 
     func terms(of order: PushOrder, _ content: PushContent, _ device: Int) -> TermsOfAcceptance {
-        guard var traits = MessageTraits(encoded: content.traits) else {
+        guard let traits = MessageTraits(encoded: content.traits) else {
             return .refused(.badParameter("settings cannot be read"))
         }
+        return terms(of: traits, order.cid, device)
+    }
+
+    func terms(of wished: MessageTraits, _ cid: CID, _ device: Int) -> TermsOfAcceptance {
+        guard wished != .none else { return .taken(AcceptanceTerms(traits: wished)) }
+        var traits = wished
         if let activity = traits.activity, activity.skips(seenAt: lastSeen(device), now: now) { return .ignored }
         let hasToken = devices[device].machine.hasToken
         if let other = traits.otherRoute {
@@ -33,7 +39,7 @@ extension Shard {
             traits.otherRoute = nil
         }
         guard hasToken || !traits.route.handsOver else {
-            return .refused(.tokenMissing(order.cid, strategy: traits.route.strategy))
+            return .refused(.tokenMissing(cid, strategy: traits.route.strategy))
         }
         var terms = AcceptanceTerms(traits: traits)
         if let window = traits.window {

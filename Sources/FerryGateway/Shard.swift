@@ -13,7 +13,8 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Devices` (a device's decisions), `+Delivery`
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists` and
+/// `+ListDevices` (tasks with one content for many), `+Devices` (a device's decisions), `+Delivery`
 /// (the stream to a device), `+Journal` (what waits for
 /// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
@@ -72,6 +73,7 @@ struct Shard: ~Copyable {
     var batches: [APIOrigin: BatchQuestion] = [:]
     var batchOutcomes: [BatchOutcomes] = []
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
+    var censusQuestions: [APIOrigin: CensusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     // Of broadcasts, by the owner of their app: calls whose record is on its way, by request; broadcasts that some shard has
     // not given its places to, by task; and those that the tables do not have.
@@ -80,6 +82,7 @@ struct Shard: ~Copyable {
     var ownBroadcasts: [OwnBroadcast] = []
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
+    var lists: ListWork
     /// Pushes that came in in this turn, by owner of their devices.
     var orders: [PushOrders]
     /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
@@ -174,6 +177,8 @@ struct Shard: ~Copyable {
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
             byteBudget: environment.requestBytes / environment.configuration.shards, seed: requestSeed)
+        lists = ListWork(
+            requestWindow: environment.configuration.requestWindow, contentBytes: environment.listContentBytes)
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
@@ -213,6 +218,7 @@ struct Shard: ~Copyable {
         takeOwnOrders()
         advanceTimers()
         endBroadcastsInTime()
+        endListsInTime()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()

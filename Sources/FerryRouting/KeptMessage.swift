@@ -29,6 +29,9 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
     /// A broadcast's: its content, its record and its end belong to all devices. No cap counts it, no stub stands for it, and
     /// the device's row knows nothing of it.
     package let isShared: Bool
+    /// Its content is its task's, of which there is one for many devices: `payloadBytes` counts for the device, and takes no
+    /// room of its own.
+    package let isReference: Bool
     /// By which ways it goes.
     package internal(set) var route: DeliveryRoute
     /// The device was offline, or a stub was asked for, between acceptance and now (P4).
@@ -43,7 +46,8 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
 
     package init(
         seq: Seq, expiresAt: Instant, location: RecordLocation, payloadBytes: UInt32, isLiveOnly: Bool,
-        hasOwnAlert: Bool, wasOffline: Bool, stub: Stub, isShared: Bool = false, route: DeliveryRoute = .ownFirst
+        hasOwnAlert: Bool, wasOffline: Bool, stub: Stub, isShared: Bool = false, isReference: Bool = false,
+        route: DeliveryRoute = .ownFirst
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
@@ -55,5 +59,6 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
         self.stub = stub
         self.isShared = isShared
         self.route = route
+        self.isReference = isReference
     }
 }

@@ -11,7 +11,9 @@ struct Post {
     let payloadBytes: Int
     /// A push to all is one post for each device; they have one call, one request and one payload, which bear the number of
     /// the first. nil for a push to one device.
+    /// So are the posts of a task with stored content, which comes with a call of its own: devices are named in others.
     let first: Int?
+    let isListed: Bool
     /// GeTui's: 1 to 4.
     let strategy: Int
     /// The wake-up channel took it, by strategy 2 or 4.
@@ -46,14 +48,17 @@ struct Post {
     /// The gateway may have forgotten its request id before a repeat came: all of it may be there twice.
     var mayBeTwice = false
 
-    init(number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int, first: Int? = nil, strategy: Int = 1)
-    {
+    init(
+        number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int, first: Int? = nil,
+        isListed: Bool = false, strategy: Int = 1
+    ) {
         self.number = number
         self.device = device
         self.ttl = ttl
         self.hasOwnAlert = hasOwnAlert
         self.payloadBytes = payloadBytes
         self.first = first
+        self.isListed = isListed
         self.strategy = strategy
     }
 
@@ -62,7 +67,7 @@ struct Post {
     /// The app of its device is owed it.
     var isOwedToApp: Bool { strategy != 2 && !(strategy == 4 && isWithChannel) }
 
-    var isForAll: Bool { first != nil }
+    var isForAll: Bool { first != nil && !isListed }
     var isLiveOnly: Bool { ttl == 0 }
     var isAccepted: Bool { answeredStep != nil }
     /// Every attempt was refused, so it is not kept.
@@ -72,7 +77,7 @@ struct Post {
 
     var requestID: String { "request-\(1_000_000 + (first ?? number))" }
     var marker: String { "payload-\(first ?? number)." }
-    var alertMarker: String { "alert-\(number)." }
+    var alertMarker: String { "alert-\(first ?? number)." }
 
     /// How many bytes `payload` has.
     var payloadSize: Int { max(payloadBytes, marker.utf8.count) }

@@ -25,6 +25,9 @@ extension RecordCodec {
     }
 
     static func append(body message: AcceptedMessage, to writer: inout ByteWriter) {
+        if message.reference != nil {
+            return message.payload.withUnsafeBytes { append(body: AcceptedFields(message, payload: $0), to: &writer) }
+        }
         message.payload.withUnsafeBytes { payload in
             var fields = AcceptedFields(message, payload: payload)
             message.traits.encoded.withUnsafeBytes { traits in
@@ -52,6 +55,7 @@ extension RecordCodec {
     private static let mostHeadBytes = 2 + 5 * 16 + 4 * 10 + 4 + 10
 
     private static func append(body fields: AcceptedFields, to writer: inout ByteWriter) {
+        if let reference = fields.reference { return append(body: fields, reference, to: &writer) }
         withUnsafeTemporaryAllocation(byteCount: mostHeadBytes, alignment: 8) { room in
             var head = HeadWriter(room)
             head.write(fields)
@@ -141,7 +145,11 @@ package struct AcceptedFields {
     package var traits: UnsafeRawBufferPointer
     package var alert: Alert?
     package var payload: UnsafeRawBufferPointer
-    var hasAlert: Bool { alert != nil }
+    /// As in an `AcceptedMessage`.
+    package var reference: ContentReference?
+    var hasAlert: Bool { alert != nil || reference?.hasAlert == true }
+    /// Of the message, wherever its content is.
+    var payloadBytes: UInt32 { reference?.payloadBytes ?? UInt32(truncatingIfNeeded: payload.count) }
 
     package init(
         cid: CID, seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant,
@@ -169,13 +177,15 @@ package struct AcceptedFields {
             acceptedAt: message.acceptedAt, expiresAt: message.expiresAt, stub: message.stub,
             wasOnline: message.wasOnline, request: message.request, traits: Self.noTraits, alert: nil,
             payload: payload)
+        reference = message.reference
     }
 
-    private static var noTraits: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
+    static var noTraits: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
     /// How it goes: what the RAM index needs of its traits.
     var route: DeliveryRoute {
-        traits.isEmpty ? .ownFirst : MessageTraits(encoded: traits)?.route ?? .ownFirst
+        if let reference { return reference.route }
+        return traits.isEmpty ? .ownFirst : MessageTraits(encoded: traits)?.route ?? .ownFirst
     }
 
     fileprivate var flags: UInt8 {
@@ -195,8 +205,11 @@ package struct AcceptedFields {
     /// The record's body; nil when it is none or another record.
     init?(body: UnsafeRawBufferPointer) {
         var reader = ByteReader(body)
-        guard reader.byte() == RecordCodec.Kind.messageAccepted.rawValue else { return nil }
-        self.init(from: &reader)
+        switch reader.byte() {
+        case RecordCodec.Kind.messageAccepted.rawValue: self.init(from: &reader)
+        case RecordCodec.Kind.messageReferred.rawValue: self.init(reference: &reader)
+        default: return nil
+        }
         guard reader.isAtEnd else { return nil }
     }
 
@@ -251,6 +264,6 @@ package struct AcceptedFields {
         return AcceptedMessage(
             cid: cid, seq: seq, messageID: messageID, taskID: taskID, acceptedAt: acceptedAt, expiresAt: expiresAt,
             stub: stub, wasOnline: wasOnline, request: request, traits: MessageTraits(encoded: traits) ?? .none,
-            alert: alert, payload: [UInt8](payload))
+            alert: alert, payload: [UInt8](payload), reference: reference)
     }
 }

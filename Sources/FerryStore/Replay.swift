@@ -112,8 +112,8 @@ struct Replay {
         ReplayedMessage(
             message: RecoveredMessage(
                 seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
-                payloadBytes: UInt32(truncatingIfNeeded: fields.payload.count), hasOwnAlert: fields.hasAlert,
-                route: fields.route, stub: fields.stub, location: location),
+                payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, route: fields.route, stub: fields.stub,
+                location: location, isReference: fields.reference != nil),
             accepted: fields.stub, hasRow: hasRow)
     }
 

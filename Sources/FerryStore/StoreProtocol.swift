@@ -253,10 +253,12 @@ package struct RecoveredMessage: Equatable, Sendable {
     /// `.due` until a `stubSettled` covers it; nil once settled.
     package var stub: StubNeed?
     package var location: RecordLocation
+    /// Its content is its task's; `payloadBytes` is the size of that.
+    package var isReference: Bool
 
     package init(
         seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool,
-        route: DeliveryRoute = .ownFirst, stub: StubNeed?, location: RecordLocation
+        route: DeliveryRoute = .ownFirst, stub: StubNeed?, location: RecordLocation, isReference: Bool = false
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
@@ -266,5 +268,6 @@ package struct RecoveredMessage: Equatable, Sendable {
         self.route = route
         self.stub = stub
         self.location = location
+        self.isReference = isReference
     }
 }

@@ -223,6 +223,52 @@ struct OptionRaces {
         try world.checkEnd(kept: 0)
     }
 
+    // MARK: - Lists
+
+    private func call(_ path: String, _ body: String) -> [RaceBackend.Answer] {
+        let head =
+            "POST /v2/\(world.app.text)/push/\(path) HTTP/1.1\r\nHost: gateway\r\ntoken: \(world.apiToken)\r\n"
+            + "Content-Length: \(body.utf8.count)\r\n\r\n"
+        backend.send(Array((head + body).utf8))
+        world.settle()
+        return backend.answers()
+    }
+
+    /// To a list of one device.
+    private func list(_ id: String, _ content: String) throws -> [RaceBackend.Answer] {
+        let task = try #require(call("list/message", #"{"request_id":"request-of-\#(id)",\#(content)}"#).first?.task)
+        return call("list/cid", #"{"taskid":"\#(task)","audience":{"cid":["\#(device.cid)"]}}"#)
+    }
+
+    @Test func `the content of a list may be a notification, before and after a power cut`() throws {
+        #expect(try list("number-1", #""push_message":\#(notification)"#).areOnline == [false])
+        try world.cutPower()
+        let line = try device.attach(capabilities: .typedContents)
+        world.settle()
+        let push = try #require(line.pushes().first)
+        #expect(push.flags.kind == .notification && push.flags.contains(.offLine))
+        line.ack(push.seq)
+        try world.checkEnd(kept: 0)
+    }
+
+    @Test func `a list goes by its strategy, before and after a power cut`() throws {
+        let content =
+            #""settings":{"strategy":{"default":2}},"push_message":{"transmission":"x"},"#
+            + #""push_channel":{"ios":{"aps":{"alert":{"title":"t"}}}}"#
+        #expect(try list("number-1", content).areOnline == [false])
+        #expect(world.wake.count == 1)
+        try world.cutPower()
+        world.settle()
+        #expect(world.wake.count == 1)
+        world.wake.answerAll()
+        world.settle()
+        #expect(world.ended(.handed) == 1)
+        let line = try device.attach()
+        world.settle()
+        #expect(line.pushes().isEmpty)
+        try world.checkEnd(kept: 0)
+    }
+
     // MARK: - The window
 
     private func window(_ from: Int64, _ to: Int64) -> String {

@@ -10,12 +10,8 @@ extension BroadcastPush {
         }
         let options = try MessageOptions(fields, limits: limits)
         try Self.refuseUnsupported(options)
-        var traits = MessageTraits.none
-        (traits.kind, traits.groupName, traits.callback) = (
-            options.traits.kind, options.traits.groupName, options.traits.callback
-        )
-        traits.window = options.traits.window
-        self.init(requestID: requestID, payload: options.payload, ttl: options.ttl, traits: traits)
+        self.init(
+            requestID: requestID, payload: options.payload, ttl: options.ttl, traits: options.traits.ofBroadcast)
     }
 
     /// What would change when or to whom it goes is refused by name: it must not be lost in silence.
@@ -27,12 +23,26 @@ extension BroadcastPush {
         guard options.alert == nil else {
             throw .invalid("push_channel.ios", "not supported yet: a push to all devices wakes nobody")
         }
-        for route in [options.traits.route, options.traits.otherRoute ?? options.traits.route] where route.handsOver {
+        try options.traits.checkForAll()
+    }
+}
+
+extension MessageTraits {
+    /// What would change for whom or how a push to all goes is refused by name.
+    func checkForAll() throws(APIError) {
+        for route in [route, otherRoute ?? route] where route.handsOver {
             throw .invalid(
                 "settings.strategy", "\(route.strategy), a push to all devices goes over their own connections: 1 or 3")
         }
-        guard options.traits.activity == nil, !options.traits.skipsNotifyOff else {
+        guard activity == nil, !skipsNotifyOff else {
             throw .invalid("settings", "a push to all devices has no filter, use a push to a tag")
         }
+    }
+
+    /// Of what its sender said, what means something for a push to all.
+    var ofBroadcast: MessageTraits {
+        var traits = MessageTraits.none
+        (traits.kind, traits.window, traits.groupName, traits.callback) = (kind, window, groupName, callback)
+        return traits
     }
 }

@@ -23,10 +23,25 @@ package struct MessageOptions: Hashable, Sendable {
         let message = try fields.object("push_message", at: "push_message")
         guard let message else { throw .null("push_message") }
         let settings = try fields.object("settings", at: "settings")
-        ttl = try Self.readTimeToLive(settings)
+        ttl = try Self.timeToLive(try settings?.integer("ttl"), "settings.ttl")
         speed = try settings?.integer("speed", in: 0...Self.mostSpeed) ?? 0
         scheduleTime = try settings?.integer("schedule_time", in: 0...Self.mostMilliseconds)
         try readPayload(message, limits: limits)
+        try readRest(fields, settings)
+    }
+
+    /// Of a call whose payload stands elsewhere: all the rest.
+    init(native fields: FieldReader) throws(APIError) {
+        traits = .none
+        payload = []
+        let settings = try fields.object("settings", at: "settings")
+        ttl = try Self.timeToLive(try settings?.integer("ttl"), "settings.ttl")
+        speed = 0
+        scheduleTime = nil
+        try readRest(fields, settings)
+    }
+
+    private mutating func readRest(_ fields: FieldReader, _ settings: FieldReader?) throws(APIError) {
         traits.groupName = try Self.readGroup(fields)
         if let settings { try readSettings(settings) }
         let channel = try fields.object("push_channel", at: "push_channel")
@@ -40,10 +55,11 @@ package struct MessageOptions: Hashable, Sendable {
 
     // MARK: - settings
 
-    private static func readTimeToLive(_ settings: FieldReader?) throws(APIError) -> TimeToLive {
-        let ttl = try settings?.integer("ttl") ?? APILimits.defaultTimeToLive
+    /// `ttl` as it was given, under this name.
+    static func timeToLive(_ ttl: Int64?, _ name: StaticString) throws(APIError) -> TimeToLive {
+        let ttl = ttl ?? APILimits.defaultTimeToLive
         guard (-1...APILimits.maximumTimeToLive).contains(ttl) else {
-            throw .invalid("settings.ttl", "\(ttl), must be -1 to \(APILimits.maximumTimeToLive) milliseconds")
+            throw .invalid("\(name)", "\(ttl), must be -1 to \(APILimits.maximumTimeToLive) milliseconds")
         }
         return ttl > 0 ? .milliseconds(ttl) : .liveOnly
     }

@@ -16,6 +16,10 @@ extension SinglePush {
 
     static func readRequestID(_ fields: FieldReader) throws(APIError) -> String {
         guard let requestID = try fields.nonEmptyString("request_id") else { throw .empty("request_id") }
+        return try checkRequestID(requestID)
+    }
+
+    static func checkRequestID(_ requestID: String) throws(APIError) -> String {
         // Bytes first, so that a long one is not counted through. Every character has one byte that continues no other.
         guard requestID.utf8.count <= 128, (10...32).contains(requestID.utf8.count { $0 & 0xc0 != 0x80 }) else {
             throw .invalid("request_id", "\(Excerpt.quoted(requestID)), must have 10 to 32 characters")
