@@ -23,6 +23,10 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case handOverRefused = 10
     /// Likewise, and the wake-up channel did not answer in time: whether it took it is not known.
     case handOverUnanswered = 11
+    /// The device was erased, or was not seen for longer than devices are kept.
+    case deviceRemoved = 30
+    /// The backend had blocked the device when it pushed.
+    case deviceBlocked = 31
 
     /// The terminal state that this reason leads to.
     package var state: DeliveryState {
@@ -31,7 +35,7 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         case .ttlRanOut, .noLiveSession, .liveSessionEnded: .expired
         case .countCap, .byteCap: .overflowed
         case .unreadable, .handOverRefused, .handOverUnanswered: .failed
-        case .kindNotTaken: .skipped
+        case .kindNotTaken, .deviceRemoved, .deviceBlocked: .skipped
         case .handedOver: .handed
         }
     }

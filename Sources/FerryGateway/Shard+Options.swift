@@ -1,4 +1,5 @@
 internal import FerryAPI
+internal import FerryAudience
 internal import FerryCore
 internal import FerryRouting
 internal import FerryStore
@@ -33,6 +34,9 @@ extension Shard {
         guard wished != .none else { return .taken(AcceptanceTerms(traits: wished)) }
         var traits = wished
         if let activity = traits.activity, activity.skips(seenAt: lastSeen(device), now: now) { return .ignored }
+        if traits.skipsNotifyOff, audience.profile(devices.appNumber(of: device), cid)?.notifications == false {
+            return .ignored
+        }
         let hasToken = devices[device].machine.hasToken
         if let other = traits.otherRoute {
             if !hasToken { traits.route = other }
@@ -58,8 +62,21 @@ extension Shard {
         return .taken(terms)
     }
 
-    /// The number on the app's icon after `change`. What it was before is not kept yet: it counts as 0.
-    func nextBadge(_ change: AutoBadge, _ device: Int) -> Int32 { change.applied(to: 0) }
+    /// The message is on its way to the disk, and in the same batch the number on the app's icon as it will be, if the message
+    /// comes with a wake-up.
+    mutating func countBadge(_ terms: AcceptanceTerms, _ device: Int) {
+        guard let change = terms.traits.badge, !devices[device].isBlocked,
+            terms.traits.route.handsOver || !devices[device].machine.presence.isOnline
+        else { return }
+        let (app, cid) = (devices.app(of: device), devices[device].cid)
+        edit(app, cid) { $0.badge = Int(change.applied(to: Int32(clamping: $0.badge ?? 0))) }
+        putProfiles(app, [cid], then: .nothing)
+    }
+
+    /// The number that an alert with a badge shows now.
+    func badge(_ device: Int) -> Int32 {
+        Int32(clamping: audience.profile(devices.appNumber(of: device), devices[device].cid)?.badge ?? 0)
+    }
 
     /// A device that is there was seen now.
     private func lastSeen(_ device: Int) -> Instant {

@@ -17,6 +17,10 @@ extension Shard {
             stubAnswered(cid, plan, .refused("the device has no token"))
             return
         }
+        guard !devices[device].isBlocked else {
+            stubAnswered(cid, plan, .refused("the device is blocked"))
+            return
+        }
         switch plan {
         case .standard(let upTo, let badge, let expiresAt):
             let stub = environment.composer.standard(
@@ -47,7 +51,7 @@ extension Shard {
             return
         }
         let name = "\(content.taskID):\(content.messageID):\(content.cid)"
-        let body = OwnAlertBody.named(alert.body, name, badge: content.traits.badge.map { nextBadge($0, device) })
+        let body = OwnAlertBody.named(alert.body, name, badge: content.traits.badge.map { _ in badge(device) })
         let stub = environment.composer.own(
             topic: topic(device), token: token, body: body, collapseID: alert.collapseID,
             kind: content.traits.alertKind, isBackground: alert.isBackground,

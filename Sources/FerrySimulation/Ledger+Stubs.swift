@@ -48,7 +48,7 @@ extension Ledger {
                 return false
             }
             guard let answered = post.answeredStep else { return !post.isRefused }
-            return answered >= before
+            return answered >= before || post.isTagged
         }
         if !hasNews { throw fail("P5", "device \(device) was woken again for the same messages") }
     }

@@ -76,6 +76,8 @@ extension EndReason {
         case .handedOver: "the wake-up channel took it, where its strategy ends"
         case .handOverRefused: "the wake-up channel refused it, and its strategy has no other way"
         case .handOverUnanswered: "the wake-up channel did not answer in time, and its strategy has no other way"
+        case .deviceRemoved: "the device was removed"
+        case .deviceBlocked: "the device was blocked"
         }
     }
 
@@ -93,6 +95,8 @@ extension EndReason {
         case .handedOver: "handed_over"
         case .handOverRefused: "hand_over_refused"
         case .handOverUnanswered: "hand_over_unanswered"
+        case .deviceRemoved: "device_removed"
+        case .deviceBlocked: "device_blocked"
         }
     }
 }

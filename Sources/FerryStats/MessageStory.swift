@@ -133,6 +133,9 @@ package struct MessageStory: Sendable {
         case .handOverUnanswered:
             return "Failed: the wake-up channel had not answered at \(at.utcText), and its strategy (2) has no other "
                 + "way; whether it took the message is not known." + stub.sentence(hasEnded: true)
+        case .deviceRemoved: return "Skipped: the device was removed at \(at.utcText)."
+        case .deviceBlocked:
+            return "Skipped: the device was blocked when it was pushed, at \(at.utcText); nothing was sent."
         }
     }
 

@@ -120,7 +120,8 @@ struct MessageOptionsTests {
             rows.append((plain(#","\#(name)":\#(value)"#), path + "\(name) is invalid: \(value), must be \(rule)"))
         }
         for (name, value, rule) in [
-            ("speed", "-1", "0 to 1000000"), ("active_days", "2", "3 to 15"), ("active_days", "16", "3 to 15"),
+            ("speed", "-1", "0 to 1000000000 a second"), ("active_days", "2", "3 to 15"),
+            ("active_days", "16", "3 to 15"),
             ("activate_filter_day", "0", "1 to 365"), ("schedule_time", "-5", "0 to 253402300799999"),
         ] {
             rows.append(

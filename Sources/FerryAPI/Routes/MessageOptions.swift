@@ -14,7 +14,7 @@ package struct MessageOptions: Hashable, Sendable {
     /// When a push to many begins, in milliseconds since 1970; nil for at once. Not compared with any clock.
     package var scheduleTime: Int64?
 
-    package static let mostSpeed: Int64 = 1_000_000
+    package static let mostSpeed: Int64 = 1_000_000_000
 
     /// The first thing wrong is thrown.
     init(_ fields: FieldReader, limits: APILimits) throws(APIError) {
@@ -24,7 +24,10 @@ package struct MessageOptions: Hashable, Sendable {
         guard let message else { throw .null("push_message") }
         let settings = try fields.object("settings", at: "settings")
         ttl = try Self.timeToLive(try settings?.integer("ttl"), "settings.ttl")
-        speed = try settings?.integer("speed", in: 0...Self.mostSpeed) ?? 0
+        speed = try settings?.integer("speed") ?? 0
+        guard (0...Self.mostSpeed).contains(speed) else {
+            throw .invalid("settings.speed", "\(speed), must be 0 to \(Self.mostSpeed) a second")
+        }
         scheduleTime = try settings?.integer("schedule_time", in: 0...Self.mostMilliseconds)
         try readPayload(message, limits: limits)
         try readRest(fields, settings)
