@@ -72,6 +72,7 @@ enum CommitEffect {
     case broadcastPlaced(PendingPlaces)
     /// By the app's number in the device table.
     case broadcastExpired(Int, ordinal: UInt32)
+    case listed(ListAcceptance)
     case controlPut([ControlRow], ControlEffect?)
 }
 
@@ -102,6 +103,8 @@ enum DeviceWaiter {
     case admission(connection: UInt64)
     /// One.
     case push(PushOrders)
+    /// One target of a placement.
+    case list(ListPlacement, Int)
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
     case tokenLoss(TokenClaim)

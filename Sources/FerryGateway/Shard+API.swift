@@ -88,12 +88,14 @@ extension Shard {
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
         case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
+            .list where isDraining,
             .userStatus where isDraining,
             .timeline where isDraining, .user where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .pushBatch(let batch): if let app { order(batch, app, origin) }
         case .pushAll(let push): if let app { order(push, app, origin) }
+        case .list(let call): if let app { order(call, app, origin) }
         case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
             fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
@@ -186,6 +188,7 @@ extension Shard {
         switch order {
         case .pushes(let pushes): take(pushes)
         case .broadcast(let order): take(order)
+        case .list(let order): take(order)
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
         case .timeline(let order): take(order)
         case .user(let order): take(order)

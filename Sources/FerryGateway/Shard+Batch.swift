@@ -10,6 +10,8 @@ internal import FerryWire
 /// A batch of pushes that waits for the owners of its devices.
 struct BatchQuestion {
     let isAsync: Bool
+    /// All of it is of one task.
+    let isOneTask: Bool
     /// By place in the batch, as the results.
     let cids: [CID]
     var results: [Result<PushReceipt, APIError>?]
@@ -17,12 +19,16 @@ struct BatchQuestion {
     /// Targets that were refused before, and why.
     let refused: [(target: String, reason: String)]
 
-    init(_ batch: PushBatch) { self.init(batch.pushes, isAsync: batch.isAsync, refused: []) }
+    init(_ batch: PushBatch) { self.init(batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync) }
+    init(_ targets: ListTargets) { self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync) }
 
-    init(_ pushes: [SinglePush], isAsync: Bool, refused: [(target: String, reason: String)]) {
+    init(
+        _ cids: [CID], isOneTask: Bool, isAsync: Bool, refused: [(target: String, reason: String)] = []
+    ) {
         self.isAsync = isAsync
+        self.isOneTask = isOneTask
         self.refused = refused
-        cids = pushes.map(\.cid)
+        self.cids = cids
         results = Array(repeating: nil, count: cids.count)
         missing = cids.count
     }
@@ -89,7 +95,7 @@ extension Shard {
         for (cid, result) in zip(question.cids, question.results) {
             switch result {
             case .success(let receipt):
-                guard tasks.insert(receipt.taskID).inserted else { continue }
+                guard tasks.insert(receipt.taskID).inserted || question.isOneTask else { continue }
                 pushed.append(
                     APIAnswer.Pushed(
                         task: receipt.taskID, cid: cid, status: receipt.status))
@@ -103,6 +109,11 @@ extension Shard {
             }
         }
         if pushed.isEmpty, let first { return .failure(first) }
-        return .success(question.isAsync ? .taken : .pushedBatch(pushed, refused: refused))
+        if question.isAsync { return .success(.taken) }
+        guard question.isOneTask, let task = pushed.first?.task else {
+            return .success(.pushedBatch(pushed, refused: refused))
+        }
+        let sent = pushed.map { ListAnswer.Sent(cid: $0.cid, status: $0.status) }
+        return .success(.list(.sent(task: task, sent, refused: refused)))
     }
 }

@@ -8,6 +8,7 @@ enum ControlEffect {
     /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
     case answer(APIOrigin, APIAnswer)
     case users(UserEffect)
+    case listStored(TaskContent)
 }
 
 /// A look at a queue of control rows.
@@ -38,6 +39,7 @@ extension Shard {
         case .users(let effect):
             users.unwritten -= 1
             usersWritten(effect)
+        case .listStored(let content): listStored(content)
         case nil: return
         }
     }
@@ -49,6 +51,7 @@ extension Shard {
         case .users(let effect):
             users.unwritten -= 1
             usersNotWritten(effect)
+        case .listStored(let content): listRefused(content)
         case nil: return
         }
     }
@@ -75,7 +78,8 @@ extension Shard {
         switch row.table {
         case .alias: restoreAlias(row)
         case .profile: restoreProfile(row)
-        case .task, .counters, .curve, .receipt: return
+        case .listTask: restoreListTask(row)
+        case .task, .counters, .curve, .receipt, .listContent: return
         }
     }
 

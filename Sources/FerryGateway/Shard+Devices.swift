@@ -60,7 +60,7 @@ extension Shard {
         if message.isShared { return endShared(message, reason, device) }
         note(.ended(message.seq, reason), device)
         let state = reason.state
-        giveBackRoom(Int(message.payloadBytes))
+        if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
         let cid = devices[device].cid
         if state == .delivered {
             if isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
@@ -196,6 +196,7 @@ extension Shard {
                         accept(order, PushOrders.content(of: order, in: contents), device: device)
                     }
                 }
+            case .list(let placement, let target): accept(placement, target, device: device)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
             case .detail(let gathering): gather(gathering, device)

@@ -130,7 +130,7 @@ extension Shard {
         for (after, effect) in batch.effects {
             accepted(batch, done..<after, segment: segment, offset: offset)
             done = after
-            committed(effect, segment: segment)
+            committed(effect, segment: segment, offset: offset)
         }
         accepted(batch, done..<batch.accepts.count, segment: segment, offset: offset)
     }
@@ -148,7 +148,8 @@ extension Shard {
         for (_, effect) in batch.effects { refused(effect) }
     }
 
-    private mutating func committed(_ effect: CommitEffect, segment: UInt32) {
+    /// `offset` is that of the batch.
+    private mutating func committed(_ effect: CommitEffect, segment: UInt32, offset: UInt32) {
         switch effect {
         case .deviceRegistered(let registration):
             registered(registration, segment: segment)
@@ -180,6 +181,7 @@ extension Shard {
         case .broadcastAccepted(let content): broadcastAccepted(content, segment: segment)
         case .broadcastPlaced(let pending): broadcastPlaced(pending, segment: segment)
         case .broadcastExpired(let number, let ordinal): broadcastExpired(number, ordinal: ordinal)
+        case .listed(let acceptance): listed(acceptance, segment: segment, offset: offset)
         case .controlPut(let rows, let effect): controlPut(rows, effect, segment: segment)
         }
     }
@@ -201,6 +203,7 @@ extension Shard {
         case .broadcastPlaced(let pending): placesRefused(pending)
         case .broadcastExpired(let number, let ordinal):
             broadcasts.endAgain(number, ordinal: ordinal, at: now + .seconds(1))
+        case .listed(let acceptance): listRefused(acceptance)
         case .controlPut(_, let effect): controlRefused(effect)
         }
     }
@@ -216,6 +219,7 @@ extension Shard {
                 waitingBytes -= order.weight
                 giveUp(order, .busy(retryAfterSeconds: 5))
             }
+        case .list(let placement, let target): giveUp(placement, target, .busy(retryAfterSeconds: 5))
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)

@@ -52,7 +52,7 @@ extension Shard {
                 continue
             }
             note(.ended(message.seq, .deviceRemoved), device)
-            giveBackRoom(Int(message.payloadBytes))
+            if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
             if isInTables(message.location.segment) { forgotten.append((removal.cid, message.seq)) }
         }
         broadcasts.register(broadcastLine(of: removal.app), Partition(of: removal.cid), count: -1)

@@ -13,9 +13,10 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Devices` (a device's decisions), `+Delivery`
-/// (the stream to a device), `+Journal` (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends),
-/// `+Link` (backends' links), `+Users`, `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists` and `+ListDevices` (tasks with one
+/// content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the
+/// disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`, `+Aliases`,
+/// `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
@@ -82,6 +83,7 @@ struct Shard: ~Copyable {
     var ownBroadcasts: [OwnBroadcast] = []
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
+    var lists: ListWork
     /// Pushes that came in in this turn, by owner of their devices.
     var orders: [PushOrders]
     /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
@@ -176,6 +178,8 @@ struct Shard: ~Copyable {
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
             byteBudget: environment.requestBytes / environment.configuration.shards, seed: requestSeed)
+        lists = ListWork(
+            requestWindow: environment.configuration.requestWindow, contentBytes: environment.listContentBytes)
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
@@ -215,6 +219,7 @@ struct Shard: ~Copyable {
         takeOwnOrders()
         advanceTimers()
         endBroadcastsInTime()
+        endListsInTime()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
@@ -389,12 +394,4 @@ struct Shard: ~Copyable {
         snapshot.storeBytes = storeBytes
         return snapshot
     }
-}
-
-/// What the poller calls the things that are not connections; a connection's generation is never this high.
-enum PollToken {
-    static let mailbox = UInt64.max
-    static let deviceListener = UInt64.max - 1
-    static let httpListener = UInt64.max - 2
-    static let linkListener = UInt64.max - 3
 }

@@ -71,6 +71,7 @@ enum APIOrder: Sendable {
     case pushes(PushOrders)
     /// To the owner of the app.
     case broadcast(BroadcastOrder)
+    case list(ListOrder)
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
     case timeline(TimelineOrder)

@@ -29,6 +29,7 @@ extension Ledger {
             link.facts.closeCode = close.code
             trace.note("closed", link.number, Int(close.code.rawValue))
             switch close.code {
+            case .unknownDevice where devices[device].wasErased: break
             case .unknownDevice, .generationRetired, .wrongDeviceProof:
                 throw fail(
                     "P1", "the gateway does not know device \(device), which it registered: \(close.code)")
@@ -42,7 +43,8 @@ extension Ledger {
         case .pong:
             link.facts.pongs += 1
             trace.note("pong", link.number, link.facts.pongs)
-        case .challenge, .registered, .ping, .unknownSkippable: break
+        case .registered: registered(device)
+        case .challenge, .ping, .unknownSkippable: break
         }
     }
 
@@ -107,6 +109,7 @@ extension Ledger {
         guard post.device == device else { throw fail("P1", "post \(number) went to device \(device)") }
         guard push.payload.count == post.payloadSize else { throw fail("P1", "post \(number) was changed") }
         guard !post.isRefused else { throw fail("P1", "post \(number) was refused, and delivered") }
+        guard post.attempts > 0 else { throw fail("P1", "post \(number) was not posted, and delivered") }
         if let seq = devices[device].seqs[number], seq != push.seq, !post.mayBeTwice {
             throw fail("P3", "post \(number) has the numbers \(seq) and \(push.seq)")
         }

@@ -116,6 +116,8 @@ package enum RecordCodec {
         case broadcastPlaced = 12
         case broadcastExpired = 13
         case controlRows = 14
+        /// An accepted message whose content is its task's.
+        case messageReferred = 30
         case deviceRemoved = 40
     }
 }

@@ -276,10 +276,12 @@ package struct RecoveredMessage: Equatable, Sendable {
     /// `.due` until a `stubSettled` covers it; nil once settled.
     package var stub: StubNeed?
     package var location: RecordLocation
+    /// Its content is its task's; `payloadBytes` is the size of that.
+    package var isReference: Bool
 
     package init(
         seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool, stub: StubNeed?,
-        location: RecordLocation
+        location: RecordLocation, isReference: Bool = false
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
@@ -288,5 +290,6 @@ package struct RecoveredMessage: Equatable, Sendable {
         self.hasOwnAlert = hasOwnAlert
         self.stub = stub
         self.location = location
+        self.isReference = isReference
     }
 }

@@ -67,6 +67,7 @@ package enum APIAnswer: Hashable, Sendable {
     case taken
     /// A push to all.
     case pushedAll(task: TaskID)
+    case list(ListAnswer)
     case statuses([Device])
     case user(UserAnswer)
     /// One JSON object, as it is.
@@ -81,7 +82,7 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .taken, .statuses, .timeline, .user:
+        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .user:
             HTTPResponse(status: 200, body: envelope)
         }
     }
@@ -140,16 +141,11 @@ package enum APIAnswer: Hashable, Sendable {
                 writer.string(push.status.rawValue)
                 writer.endObject()
             }
-            if !refused.isEmpty {
-                writer.name("not_accepted")
-                writer.beginObject()
-                for push in refused {
-                    writer.name(push.target)
-                    writer.string(push.reason)
-                }
-                writer.endObject()
-            }
+            writer.notAccepted(refused)
             writer.endObject()
+        case .list(let answer):
+            writer.name("data")
+            answer.write(to: &writer)
         case .user(let answer): answer.write(to: &writer)
         case .revoked, .taken, .healthy, .ready, .notReady: break
         }

@@ -7,6 +7,7 @@ package enum APIRequest: Hashable, Sendable {
     case pushSingle(SinglePush)
     case pushBatch(PushBatch)
     case pushAll(BroadcastPush)
+    case list(ListCall)
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
     case timeline(TimelineQuery)
@@ -165,6 +166,8 @@ package struct APILimits: Hashable, Sendable {
 
     /// Pushes in one call that brings many.
     static let pushesPerCall = 200
+    /// Devices that one call adds to a task.
+    static let targetsPerCall = 1000
     /// Devices in one call that asks about many.
     static let cidsPerCall = 1000
     static let maximumTimeToLive = Limits.timeToLiveMilliseconds

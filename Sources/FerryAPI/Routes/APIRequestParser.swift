@@ -23,6 +23,8 @@ package final class APIRequestParser {
             read(request.body) { fields throws(APIError) in .pushBatch(try PushBatch(fields, limits: limits)) }
         case .pushAll:
             read(request.body) { fields throws(APIError) in .pushAll(try BroadcastPush(fields, limits: limits)) }
+        case .list(let call):
+            read(request.body) { fields throws(APIError) in .list(try call.read(fields, limits: limits)) }
         case .revoke(let token): .success(.revoke(token: token))
         case .userStatus(let cids): Self.devices(cids).map { .userStatus($0) }
         case .timeline(let cid, let query): TimelineQuery.read(cid: cid, query: query).map { .timeline($0) }

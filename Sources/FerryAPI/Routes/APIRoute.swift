@@ -7,6 +7,7 @@ package struct APIRoute: Hashable, Sendable {
         case pushSingle
         case pushBatch
         case pushAll
+        case list(ListRoute)
         /// Comma-separated, as it stands in the path.
         case userStatus(cids: String)
         /// The device as it stands in the path, and the query of the URL.
@@ -28,7 +29,7 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .pushBatch, .pushAll, .userStatus, .timeline, .user: true
+        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .user: true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -91,6 +92,7 @@ package enum APIRouter {
             case 5 where path[2] == "push" && path[3] == "single" && path[4] == "cid": (.pushSingle, .post)
             case 6 where path[2] == "push" && path[3] == "single" && path[4] == "batch" && path[5] == "cid":
                 (.pushBatch, .post)
+            case 5 where path[2] == "push": ListRoute(path[3], path[4]).map { (.list($0), .post) }
             case 5 where path[2] == "user" && path[3] == "status" && path[4] != "":
                 (.userStatus(cids: path[4]), .get)
             default: nil
