@@ -127,7 +127,7 @@ extension Ledger {
         guard !link.wasClogged else { return }
         try checkFlag(isOffLine, post, device)
         // Where peers read slowly, what was sent in time leaves late.
-        if scenario.sendBuffer == nil, post.isAccepted, post.ttl > 0,
+        if scenario.sendBuffer == nil, post.isAccepted, post.ttl > 0, !post.mayBeTwice,
             post.answeredAt + .milliseconds(post.ttl) < clock.now
         {
             throw fail("P6", "post \(number) was sent when its time was over")

@@ -86,13 +86,14 @@ struct RemovalRaces {
     @Test func `What the disk refuses leaves the device as it was, and the call may be repeated`() throws {
         let world = try RaceWorld()
         let (device, backend, line) = try kept(world, isAway: false)
-        world.hurt { $0.syncs = 100 }
+        world.disk.capacity = 0
+        world.hurt { $0.writes = 1 }
         erase(world, device, backend)
-        for _ in 0..<3 { world.turn() }
+        world.turn()
         world.sync()
-        for _ in 0..<3 { world.turn() }
+        world.turn()
         #expect(backend.answers() == [.refused(30_019)])
-        world.hurt { $0.syncs = 0 }
+        world.disk.capacity = .max
         world.pass(2_000)
         world.settle()
         line.ack(Seq(1))
@@ -136,8 +137,6 @@ struct RemovalRaces {
             world.settle()
             line.close()
         }
-        let backend = try RaceBackend(world)
-        world.settle()
         for days in [60, 29] {
             world.pass(days * Self.day)
             world.settle()
@@ -151,6 +150,7 @@ struct RemovalRaces {
         world.settle()
         #expect(world.gateway.snapshot.devicesRemoved == 1)
         try expectGone(world, absent)
+        let backend = try RaceBackend(world)
         backend.post("there", to: back)
         world.settle()
         #expect(backend.answers().map { $0.task != nil } == [true])
