@@ -105,8 +105,11 @@ enum DeviceWaiter {
     case push(PushOrders)
     /// One target of a placement.
     case list(ListPlacement, Int)
+    /// One target of the step of a push to an audience.
+    case tagTarget
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
+    case census(CensusGathering, CID)
     case tokenLoss(TokenClaim)
     case detail(DetailGathering)
     case removal(Removal)

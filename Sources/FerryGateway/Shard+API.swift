@@ -41,16 +41,21 @@ extension Shard {
         if let text = route.appID {
             app = AppID(text).flatMap { environment.configuration.apps[$0] }
             guard let known = app else {
-                return .failure(.badParameter("appId is invalid: this gateway has no app \(Excerpt.quoted(text))"))
+                return .failure(.appInvalid(text))
             }
             if route.requiresToken {
                 guard let expiresAt = expiry(ofLiveToken: request.fields.first("token"), known) else {
                     return .failure(.tokenInvalid)
                 }
-                if let head = backend?.decoder.headNumber {
+                let fault = request.contentFault(takesBytes: route.takesBytes)
+                // Without a body there is nothing in a wrong form; but the next request with the same head may have one.
+                if let fault, !request.body.isEmpty { return .failure(fault) }
+                if fault == nil, let head = backend?.decoder.headNumber {
                     backend?.knownCall = BackendConnection.KnownCall(
                         head: head, route: route, app: known, expiresAt: expiresAt, revocations: revocationCount)
                 }
+            } else if !request.body.isEmpty, let fault = request.contentFault(takesBytes: route.takesBytes) {
+                return .failure(fault)
             }
         }
         return .success(app)
@@ -90,7 +95,7 @@ extension Shard {
         case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
             .list where isDraining,
             .userStatus where isDraining,
-            .timeline where isDraining, .user where isDraining:
+            .timeline where isDraining, .user where isDraining, .native where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .pushBatch(let batch): if let app { order(batch, app, origin) }
@@ -104,6 +109,7 @@ extension Shard {
         case .user(let call) where !call.makesRoom && isMemoryShort(for: MemoryCost.userCall):
             fill(origin, .failure(refusal(.memory)))
         case .user(let call): if let app { ask(call, app, origin) }
+        case .native(let request): if let app { perform(request, app, origin) }
         }
     }
 
@@ -192,6 +198,7 @@ extension Shard {
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
         case .timeline(let order): take(order)
         case .user(let order): take(order)
+        case .census(let order): take(order)
         }
     }
 
@@ -206,6 +213,7 @@ extension Shard {
         case .broadcast(let origin, let result): fill(origin, result.map { .pushedAll(task: $0) })
         case .status(let origin, let statuses, let isComplete):
             collect(statuses, isComplete: isComplete, for: origin)
+        case .census(let origin, let census, let isComplete): collect(census, isComplete: isComplete, for: origin)
         case .timeline(let origin, let result): fill(origin, result.map { .timeline($0) })
         case .revoked(let origin): revocationTaken(origin)
         }

@@ -12,21 +12,43 @@ struct BatchQuestion {
     let isAsync: Bool
     /// All of it is of one task.
     let isOneTask: Bool
+    let isNative: Bool
     /// By place in the batch, as the results.
     let cids: [CID]
     var results: [Result<PushReceipt, APIError>?]
     var missing: Int
+    /// Of names that the answer is to tell of: their devices.
+    var aliases: [(alias: String, cids: [CID])] = []
     /// Targets that were refused before, and why.
     let refused: [(target: String, reason: String)]
 
-    init(_ batch: PushBatch) { self.init(batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync) }
-    init(_ targets: ListTargets) { self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync) }
+    init(_ batch: PushBatch) {
+        self.init(
+            batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync, isNative: batch.isNative, refused: [])
+    }
 
-    init(
-        _ cids: [CID], isOneTask: Bool, isAsync: Bool, refused: [(target: String, reason: String)] = []
+    init(_ targets: ListTargets) {
+        self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync, isNative: false, refused: [])
+    }
+
+    /// `devices`: of each name. A device has one name at most.
+    init(_ targets: ListTargets, _ devices: [(alias: String, cids: [CID])]) {
+        self.init(
+            devices.flatMap(\.cids), isOneTask: true, isAsync: targets.isAsync, isNative: false,
+            refused: devices.filter(\.cids.isEmpty).map { ($0.alias, APIError.aliasInvalid($0.alias).message) })
+        if targets.needsAliasDetail { aliases = devices }
+    }
+
+    init(_ pushes: [SinglePush], isAsync: Bool, refused: [(target: String, reason: String)]) {
+        self.init(pushes.map(\.cid), isOneTask: false, isAsync: isAsync, isNative: false, refused: refused)
+    }
+
+    private init(
+        _ cids: [CID], isOneTask: Bool, isAsync: Bool, isNative: Bool, refused: [(target: String, reason: String)]
     ) {
         self.isAsync = isAsync
         self.isOneTask = isOneTask
+        self.isNative = isNative
         self.refused = refused
         self.cids = cids
         results = Array(repeating: nil, count: cids.count)
@@ -109,11 +131,17 @@ extension Shard {
             }
         }
         if pushed.isEmpty, let first { return .failure(first) }
+        if question.isNative { return .success(.native(.pushed(pushed, refused: refused))) }
         if question.isAsync { return .success(.taken) }
         guard question.isOneTask, let task = pushed.first?.task else {
             return .success(.pushedBatch(pushed, refused: refused))
         }
         let sent = pushed.map { ListAnswer.Sent(cid: $0.cid, status: $0.status) }
-        return .success(.list(.sent(task: task, sent, refused: refused)))
+        guard !question.aliases.isEmpty else { return .success(.list(.sent(task: task, sent, refused: refused))) }
+        let statuses = Dictionary(sent.map { ($0.cid, $0) }, uniquingKeysWith: { first, _ in first })
+        let named = question.aliases.map { (alias, cids) in
+            ListAnswer.Named(alias: alias, devices: cids.compactMap { statuses[$0] })
+        }
+        return .success(.list(.sentByName(task: task, named.filter { !$0.devices.isEmpty }, refused: refused)))
     }
 }

@@ -1,14 +1,18 @@
 internal import FerryAPI
 internal import FerryCore
 internal import FerryIO
+internal import FerryRouting
 internal import FerryStore
 
 /// What follows when control rows are on disk, or cannot get there.
 enum ControlEffect {
     /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
     case answer(APIOrigin, APIAnswer)
+    case listStored(TaskContent, TagAudience?)
+    case tagGathered(TagAudience, [TagExpansion.Part], isLast: Bool)
+    case tagPlaced(Identifier128)
+    case tagStep(TagStep)
     case users(UserEffect)
-    case listStored(TaskContent)
 }
 
 /// A look at a queue of control rows.
@@ -36,10 +40,13 @@ extension Shard {
         for row in rows { control.note(row, segment: segment) }
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
+        case .listStored(let content, let audience): listStored(content, audience)
+        case .tagGathered(let order, let parts, let isLast): tagGathered(order, parts, isLast: isLast)
+        case .tagPlaced(let task): tagPlaced(task)
+        case .tagStep(let step): tagStepDone(step)
         case .users(let effect):
             users.unwritten -= 1
             usersWritten(effect)
-        case .listStored(let content): listStored(content)
         case nil: return
         }
     }
@@ -48,10 +55,13 @@ extension Shard {
     mutating func controlRefused(_ effect: ControlEffect?) {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
+        case .listStored(let content, _): listRefused(content)
+        case .tagGathered(let order, _, let isLast): tagGatheringRefused(order, isLast: isLast)
+        case .tagPlaced(let task): tagPlacedRefused(task)
+        case .tagStep: breakOffStep()
         case .users(let effect):
             users.unwritten -= 1
             usersNotWritten(effect)
-        case .listStored(let content): listRefused(content)
         case nil: return
         }
     }
@@ -76,9 +86,12 @@ extension Shard {
     /// A row that is there.
     private mutating func restoreControl(_ row: ControlRow) {
         switch row.table {
+        case .listTask: restoreListTask(row)
+        case .tagCall: restoreTagCall(row)
+        case .tagAudience: restoreTagAudience(row)
+        case .tagCursor: restoreTagCursor(row)
         case .alias: restoreAlias(row)
         case .profile: restoreProfile(row)
-        case .listTask: restoreListTask(row)
         case .task, .counters, .curve, .receipt, .listContent: return
         }
     }

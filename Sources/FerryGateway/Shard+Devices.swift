@@ -197,11 +197,13 @@ extension Shard {
                     }
                 }
             case .list(let placement, let target): accept(placement, target, device: device)
+            case .tagTarget: tagTargetLoaded(isKnown: true)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
             case .detail(let gathering): gather(gathering, device)
             case .removal(let removal): remove(removal, device: device)
             case .retention: if let device { forgetIfUnseen(device) }
+            case .census(let gathering, let cid): count(gathering, cid, device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }
         }

@@ -220,6 +220,7 @@ extension Shard {
                 giveUp(order, .busy(retryAfterSeconds: 5))
             }
         case .list(let placement, let target): giveUp(placement, target, .busy(retryAfterSeconds: 5))
+        case .tagTarget: tagTargetLoaded(isKnown: false)
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)
@@ -229,6 +230,9 @@ extension Shard {
             gather(gathering, nil)
         case .removal(let removal): removalRefused(removal)
         case .retention: return
+        case .census(let gathering, let cid):
+            gathering.isComplete = false
+            count(gathering, cid, nil)
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.
             EventLog.write(

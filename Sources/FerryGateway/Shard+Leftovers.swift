@@ -15,6 +15,7 @@ extension Shard {
             ("userQuestions", users.questions.count),
             ("audienceCounts", users.counts.count), ("usersUnwritten", users.unwritten),
             ("revocations", revocations.count),
+            ("censusQuestions", censusQuestions.count),
             ("logged", loggedMessages + broadcasts.unreached - tally.kept), ("handshakes", handshakes.count),
             ("backends", backends.count), ("requestBytes", requestBytes), ("waitingBytes", waitingBytes),
             ("answerBytes", answerBytes),
@@ -22,6 +23,11 @@ extension Shard {
             ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
             ("openBroadcasts", openBroadcasts.count + placing.count + unplaced.count + broadcasts.coming),
             ("lists", lists.creating.count + lists.wanted.count + lists.held.count + lists.repeats.count),
+            (
+                "tags",
+                lists.tags.calls.count + lists.tags.gatherings.count + lists.tags.expansions.count
+                    + (lists.tags.step == nil ? 0 : 1)
+            ),
             ("passes", broadcasts.sweeping.count),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]

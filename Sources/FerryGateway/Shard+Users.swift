@@ -144,8 +144,7 @@ extension Shard {
             return settle(origin, .failure(refused.first?.error ?? .empty("audience.alias")))
         }
         batches[origin] = BatchQuestion(
-            single.map(\.cid), isOneTask: false, isAsync: pushes.isAsync,
-            refused: refused.map { ($0.target, $0.error.message) })
+            single, isAsync: pushes.isAsync, refused: refused.map { ($0.target, $0.error.message) })
         for (place, push) in single.enumerated() {
             order(push, app, origin, place: Int32(truncatingIfNeeded: place))
         }

@@ -13,10 +13,10 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists` and `+ListDevices` (tasks with one
-/// content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the
-/// disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`, `+Aliases`,
-/// `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and `+ListDevices` (one content
+/// for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk),
+/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`, `+Aliases`, `+Profiles`,
+/// `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
@@ -75,6 +75,7 @@ struct Shard: ~Copyable {
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
     var audience = AudienceTable()
     var users = UserCalls()
+    var censusQuestions: [APIOrigin: CensusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     // Of broadcasts, by the owner of their app: calls whose record is on its way, by request; broadcasts that some shard has
     // not given its places to, by task; and those that the tables do not have.
@@ -225,6 +226,7 @@ struct Shard: ~Copyable {
         continueRetirement()
         continuePasses()
         continueUsers()
+        continueTags()
         sendBatchOutcomes()
         sendReceipts()
         answerBackends()
@@ -246,12 +248,12 @@ struct Shard: ~Copyable {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
-            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo
+            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
-        next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention)
+        next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
         if !acknowledging.isEmpty { next = min(next, acksDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }

@@ -110,8 +110,8 @@ package struct AcceptedMessage: Equatable, Sendable {
     package var request: RequestKey?
     package var alert: OwnAlert?
     package var payload: [UInt8]
-    /// Set where the record only refers to the content of its task: `alert` and `payload` are empty then, and `messageID` and
-    /// `request` are those that (task, cid) makes.
+    /// Set where the record only refers to the content of its task: `alert` and `payload` are empty then, and `messageID` and,
+    /// unless it is nil, `request` are those that (task, cid) makes.
     package var reference: ContentReference?
 
     package var isLiveOnly: Bool { expiresAt == acceptedAt }

@@ -72,6 +72,7 @@ package enum APIAnswer: Hashable, Sendable {
     case user(UserAnswer)
     /// One JSON object, as it is.
     case timeline([UInt8])
+    case native(NativeAnswer)
     case healthy
     case ready
     /// Not ready, and why; 503, so that a load balancer goes elsewhere.
@@ -82,7 +83,7 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .user:
+        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .user, .native:
             HTTPResponse(status: 200, body: envelope)
         }
     }
@@ -131,6 +132,9 @@ package enum APIAnswer: Hashable, Sendable {
         case .timeline(let story):
             writer.name("data")
             writer.raw(story)
+        case .native(let answer):
+            writer.name("data")
+            answer.write(to: &writer)
         case .pushedBatch(let pushed, let refused):
             writer.name("data")
             writer.beginObject()
@@ -164,13 +168,18 @@ package enum APIAnswer: Hashable, Sendable {
 }
 
 extension APIError {
-    package var response: HTTPResponse {
+    package var response: HTTPResponse { response(httpStatus) }
+
+    /// As a call under `/v1` is answered.
+    package var nativeResponse: HTTPResponse { response(nativeStatus) }
+
+    private func response(_ status: Int) -> HTTPResponse {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("code", Int64(code))
         writer.member("msg", message)
         writer.endObject()
         return HTTPResponse(
-            status: httpStatus, body: writer.bytes, retryAfterSeconds: retryAfterSeconds, allow: allow)
+            status: status, body: writer.bytes, retryAfterSeconds: retryAfterSeconds, allow: allow)
     }
 }

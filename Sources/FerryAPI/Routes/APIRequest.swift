@@ -12,6 +12,7 @@ package enum APIRequest: Hashable, Sendable {
     case userStatus([CID])
     case timeline(TimelineQuery)
     case user(UserCall)
+    case native(NativeRequest)
     case health
     case ready
 }
@@ -113,16 +114,19 @@ package struct LinkPushTerms: Hashable, Sendable {
     package let alert: APNsAlert?
 }
 
-/// `POST /push/single/batch/cid`: up to 200 single pushes in one call.
+/// `POST /push/single/batch/cid`: up to 200 single pushes in one call. `POST /v1/{appId}/push`: one content for up to 1000.
 package struct PushBatch: Hashable, Sendable {
-    /// 1...200, in the order given.
+    /// In the order given.
     package let pushes: [SinglePush]
     /// The answer tells nothing of single messages.
     package let isAsync: Bool
+    /// It came under `/v1`, whose answer looks different.
+    package let isNative: Bool
 
-    package init(pushes: [SinglePush], isAsync: Bool) {
+    package init(pushes: [SinglePush], isAsync: Bool, isNative: Bool = false) {
         self.pushes = pushes
         self.isAsync = isAsync
+        self.isNative = isNative
     }
 }
 
