@@ -35,6 +35,7 @@ final class Ledger {
     var apiTokens: [APITokenFacts] = []
     /// Tasks with stored content, by the number of their first post.
     var lists: [Int: ListFacts] = [:]
+    var erased: Erasure?
     /// What was told of posts.
     var stories: [Int: StoryAnswer.Message] = [:]
     /// What a start would find of a device if the power went now.
