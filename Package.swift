@@ -25,6 +25,7 @@ let package = Package(
         .target(name: "CLinux", cSettings: cSettings),
         .target(name: "COpenSSL", cSettings: cSettings, linkerSettings: [.linkedLibrary("crypto")]),
         .target(name: "CSimdJSON", cxxSettings: cxxSettings, linkerSettings: [.linkedLibrary("simdjson")]),
+        .target(name: "CCurl", cSettings: cSettings, linkerSettings: [.linkedLibrary("curl")]),
         .systemLibrary(name: "CRocksDB"),
         .systemLibrary(name: "CZlib"),
         .target(name: "FerryCore"),
@@ -33,28 +34,30 @@ let package = Package(
         .target(name: "FerryWire", dependencies: ["FerryCore"]),
         .target(name: "FerryRouting", dependencies: ["FerryCore"]),
         .target(name: "FerryStats", dependencies: ["FerryCore"]),
+        .target(name: "FerryAudience", dependencies: ["FerryCore"]),
         .target(name: "FerryIO", dependencies: ["FerryCore", "CLinux", "COpenSSL", "CZlib"]),
 
         // Level 2: one concern each; they never import each other.
         .target(name: "FerrySession", dependencies: ["FerryCore", "FerryWire"]),
-        .target(name: "FerryAPI", dependencies: ["FerryCore", "CSimdJSON"]),
+        .target(name: "FerryAPI", dependencies: ["FerryCore", "FerryAudience", "CSimdJSON"]),
         .target(name: "FerryClientCore", dependencies: ["FerryCore", "FerryWire"]),
         .target(name: "FerryAPNS", dependencies: ["FerryCore", "FerryIO"]),
         .target(name: "FerryStore", dependencies: ["FerryCore", "FerryStats", "FerryIO", "CRocksDB", "CZlib"]),
+        .target(name: "FerryReceipts", dependencies: ["FerryCore", "FerryStats", "FerryIO", "CCurl"]),
 
         // Level 3: where the concerns meet.
         .target(
             name: "FerryGateway",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryRouting", "FerryStats", "FerryIO", "FerrySession", "FerryAPI",
-                "FerryAPNS", "FerryStore",
+                "FerryCore", "FerryWire", "FerryRouting", "FerryStats", "FerryAudience", "FerryIO", "FerrySession",
+                "FerryAPI", "FerryAPNS", "FerryStore", "FerryReceipts",
             ]),
         // The one that may import a neighbour: it plays the whole gateway.
         .target(
             name: "FerrySimulation",
             dependencies: [
                 "FerryCore", "FerryWire", "FerryIO", "FerryRouting", "FerrySession", "FerryAPNS",
-                "FerryStore", "FerryClientCore", "FerryGateway",
+                "FerryStore", "FerryReceipts", "FerryClientCore", "FerryGateway",
             ]),
         .target(name: "FerryClient", dependencies: ["FerryCore", "FerryWire", "FerryClientCore", "FerryIO"]),
 
@@ -62,7 +65,8 @@ let package = Package(
         .executableTarget(
             name: "ferry",
             dependencies: [
-                "FerryCore", "FerryStats", "FerryWire", "FerryIO", "FerryGateway", "FerryClient", "FerrySimulation",
+                "FerryCore", "FerryStats", "FerryWire", "FerryIO", "FerryReceipts", "FerryGateway", "FerryClient",
+                "FerrySimulation",
             ]),
 
         // Tests: what they share, one target a module, then the suites that cross modules.
@@ -76,9 +80,13 @@ let package = Package(
         .testTarget(
             name: "FerrySessionTests", dependencies: ["FerryCore", "FerryWire", "FerrySession", "FerryTestSupport"],
             exclude: ["Tables"]),
+        .testTarget(name: "FerryAudienceTests", dependencies: ["FerryCore", "FerryAudience", "FerryTestSupport"]),
         .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryTestSupport"]),
-        .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAPI"]),
+        .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAudience", "FerryAPI"]),
         .testTarget(name: "FerryAPNSTests", dependencies: ["FerryCore", "FerryAPNS"]),
+        .testTarget(
+            name: "FerryReceiptsTests",
+            dependencies: ["FerryCore", "FerryIO", "FerryReceipts", "FerryTestSupport"]),
         .testTarget(
             name: "FerryClientCoreTests",
             dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryClientCore", "FerryTestSupport"],

@@ -17,6 +17,18 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case unreadable = 7
     /// Its task was stopped before the device had acknowledged it.
     case taskStopped = 20
+    /// The client that the device came with said of itself that it does not take this kind of content.
+    case kindNotTaken = 8
+    /// The wake-up channel took it, and the sender wanted no other way.
+    case handedOver = 9
+    /// The wake-up channel refused it, and the sender wanted no other way.
+    case handOverRefused = 10
+    /// Likewise, and the wake-up channel did not answer in time: whether it took it is not known.
+    case handOverUnanswered = 11
+    /// The device was erased, or was not seen for longer than devices are kept.
+    case deviceRemoved = 30
+    /// The backend had blocked the device when it pushed.
+    case deviceBlocked = 31
 
     /// The terminal state that this reason leads to.
     package var state: DeliveryState {
@@ -24,8 +36,10 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         case .acknowledged: .delivered
         case .ttlRanOut, .noLiveSession, .liveSessionEnded: .expired
         case .countCap, .byteCap: .overflowed
-        case .unreadable: .failed
         case .taskStopped: .revoked
+        case .unreadable, .handOverRefused, .handOverUnanswered: .failed
+        case .kindNotTaken, .deviceRemoved, .deviceBlocked: .skipped
+        case .handedOver: .handed
         }
     }
 }

@@ -1,6 +1,7 @@
 internal import FerryAPI
 internal import FerryCore
 internal import FerryIO
+internal import FerryReceipts
 internal import FerryRouting
 internal import FerrySession
 
@@ -132,10 +133,24 @@ package struct ConfigurationKey: Sendable {
             "linkWindowBytes", 70_656...1 << 30, "bytes of those pushes", { $0.link.windowBytes = Int($1) }),
         .integer(
             "payloadCharacters", 1...65_536, "characters of a transmission",
-            { $0.api = APILimits(payloadCharacters: Int($1), bodyBytes: $0.api.bodyBytes) }),
+            { $0.api = APILimits(payloadCharacters: Int($1), bodyBytes: $0.api.bodyBytes, users: $0.api.users) }),
         .integer(
             "bodyBytes", 1_024...1 << 26, "bytes of a request's body",
-            { $0.api = APILimits(payloadCharacters: $0.api.payloadCharacters, bodyBytes: Int($1)) }),
+            {
+                $0.api = APILimits(
+                    payloadCharacters: $0.api.payloadCharacters, bodyBytes: Int($1), users: $0.api.users)
+            }),
+        .integer(
+            "deviceRetentionDays", 1...36_500,
+            "days after which a device that was not seen is removed; `off` removes none",
+            { $0.deviceRetention = .seconds(86_400 * $1) }, off: { $0.deviceRetention = nil }),
+        .integer(
+            "aliasDevices", 1...1_000, "devices of one alias", { $0.api.users.aliasDevices = Int($1) }),
+        .integer("deviceTags", 1...1_000, "custom tags of one device", { $0.api.users.tags = Int($1) }),
+        .integer("tagCharacters", 1...256, "characters of a custom tag", { $0.api.users.tagCharacters = Int($1) }),
+        .integer(
+            "deviceTagCharacters", 1...65_536, "characters of all custom tags of a device",
+            { $0.api.users.tagsCharacters = Int($1) }),
         .seconds(
             "requestWindowSeconds", 1...2_592_000, "how long a request id is remembered", { $0.requestWindow = $1 }),
         .integer(
@@ -155,6 +170,18 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "keptSegments", 1...1_024, "full segments kept before the oldest goes to the tables",
             { $0.keptSegments = Int($1) }),
+        .integer(
+            "receiptBytes", 1_048_576...1 << 44, "bytes of receipts that wait for the endpoint of one app",
+            { $0.receipts.bytes = Int($1) }),
+        .integer(
+            "receiptHours", 1...8_760, "hours for which a receipt waits for its endpoint",
+            { $0.receipts.age = .seconds(3_600 * $1) }),
+        .milliseconds(
+            "receiptDeadlineMs", 1...600_000, "how long an endpoint of receipts may take to answer",
+            { $0.receipts.answerDeadline = $1 }),
+        .milliseconds(
+            "receiptPauseMs", 1...3_600_000, "longest pause between two tries to bring receipts to an endpoint",
+            { $0.receipts.longestPause = $1 }),
         .integer(
             "timelineHours", 1...8_760, "hours for which the timeline log tells what happened to a message",
             { $0.timelineAge = .seconds(3_600 * $1) }),

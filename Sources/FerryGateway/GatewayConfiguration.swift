@@ -1,6 +1,7 @@
 package import FerryAPI
 package import FerryCore
 package import FerryIO
+package import FerryReceipts
 package import FerryRouting
 package import FerrySession
 
@@ -32,6 +33,8 @@ package struct GatewayConfiguration: Sendable {
     package var api = APILimits()
     package var stubTitle: String?
     package var stubText = "You have a new message"
+    /// A device that was not seen for so long is removed; nil: none is.
+    package var deviceRetention: Duration? = .seconds(90 * 86_400)
     /// How long a request id is remembered.
     package var requestWindow = Duration.seconds(24 * 3_600)
     /// Memory for request ids, over all shards.
@@ -71,6 +74,8 @@ package struct GatewayConfiguration: Sendable {
     package var timelineAge = Duration.seconds(24 * 3_600)
     /// Of the timeline's files together; nil switches the log off.
     package var timelineBytes: Int? = 2 << 30
+    /// How long receipts wait for their endpoints, and how many.
+    package var receipts = ReceiptPolicy()
     /// A file to note in what has been synced, for the crash campaign.
     package var witnessPath: String?
     /// Opens a damaged data folder with what can be read of it, in a new epoch.

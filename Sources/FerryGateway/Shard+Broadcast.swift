@@ -57,6 +57,7 @@ extension Shard {
 
     /// Why it cannot be taken; nil, and its content's bytes taken of the budget, when it can.
     mutating func shortage(for push: BroadcastPush, _ app: AppID) -> APIError? {
+        if let window = push.traits.window, window.upperBound <= now { return .windowOver(window) }
         if isDiskShort { return refusal(.disk) }
         if isMemoryShort(for: push.payload.count + MemoryCost.order) { return refusal(.memory) }
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
@@ -86,15 +87,16 @@ extension Shard {
     ) {
         _ = requests.begin(key.key, content: key.content)
         if !origins.isEmpty { openBroadcasts[key.key] = origins }
-        let expiresAt: Instant =
+        var expiresAt: Instant =
             switch push.ttl {
             case .liveOnly: now
             case .milliseconds(let milliseconds): now + .milliseconds(milliseconds)
             }
+        if let window = push.traits.window { expiresAt = min(expiresAt, window.upperBound) }
         let broadcast = AcceptedBroadcast(
             app: app, taskID: task ?? TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .app),
             messageID: MessageID(randomIdentifier()), acceptedAt: now, expiresAt: expiresAt, request: key,
-            payload: push.payload)
+            traits: push.traits, payload: push.payload)
         let content = BroadcastContent(
             broadcast, compressed: compressor.compressed(push.payload, environment.configuration.compressionBytes),
             budget: environment.broadcastBudget)

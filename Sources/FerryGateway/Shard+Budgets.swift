@@ -88,9 +88,10 @@ extension Shard {
             + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
             + backends.count * MemoryCost.knownHead
             + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
+            + audience.bytes
             + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
             + requestBytes + answerBytes + waitingBytes + segmentDevices.count * MemoryCost.inSegment
-            + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
+            + receiptDesk.memoryBytes + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }
 
     /// Connections that have something beside their slot.
@@ -132,6 +133,8 @@ enum MemoryCost {
     /// A message or a change of a record, until its segment retires.
     static let inSegment = 8
     static let revokedToken = 192
+    /// A call about a thousand users, while it is answered.
+    static let userCall = 262_144
     /// A device whose record is asked for.
     static let loading = 256
     /// A push beside its payload.

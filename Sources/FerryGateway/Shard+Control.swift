@@ -1,6 +1,8 @@
 internal import FerryAPI
 internal import FerryCore
 internal import FerryIO
+internal import FerryReceipts
+internal import FerryRouting
 internal import FerryStore
 
 /// What follows when control rows are on disk, or cannot get there.
@@ -8,7 +10,15 @@ enum ControlEffect {
     /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
     case answer(APIOrigin, APIAnswer)
     case schedule(ScheduleEffect)
-    case listStored(TaskContent)
+    /// They go out; what the disk refused is tried again.
+    case receiptsAdded(ReceiptLaneName, [ReceiptEntry])
+    /// Rows of receipts that are over, by number.
+    case receiptsGone(ReceiptLaneName, [UInt64])
+    case listStored(TaskContent, TagAudience?)
+    case tagGathered(TagAudience, [TagExpansion.Part], isLast: Bool)
+    case tagPlaced(Identifier128)
+    case tagStep(TagStep)
+    case users(UserEffect)
 }
 
 /// A look at a queue of control rows.
@@ -37,8 +47,15 @@ extension Shard {
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
         case .schedule(let effect): committed(effect, segment: segment)
-        case .listStored(let content): listStored(content)
-        case nil: return
+        case .receiptsAdded(let lane, let entries): receiptsAdded(lane, entries)
+        case .listStored(let content, let audience): listStored(content, audience)
+        case .tagGathered(let order, let parts, let isLast): tagGathered(order, parts, isLast: isLast)
+        case .tagPlaced(let task): tagPlaced(task)
+        case .tagStep(let step): tagStepDone(step)
+        case .users(let effect):
+            users.unwritten -= 1
+            usersWritten(effect)
+        case .receiptsGone, nil: return
         }
     }
 
@@ -47,7 +64,15 @@ extension Shard {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
         case .schedule(let effect): refused(effect)
-        case .listStored(let content): listRefused(content)
+        case .receiptsAdded(let lane, let entries): receiptsRefused(lane, entries)
+        case .receiptsGone(let lane, let numbers): receiptsStay(lane, numbers)
+        case .listStored(let content, _): listRefused(content)
+        case .tagGathered(let order, _, let isLast): tagGatheringRefused(order, isLast: isLast)
+        case .tagPlaced(let task): tagPlacedRefused(task)
+        case .tagStep: breakOffStep()
+        case .users(let effect):
+            users.unwritten -= 1
+            usersNotWritten(effect)
         case nil: return
         }
     }
@@ -74,7 +99,13 @@ extension Shard {
         switch row.table {
         case .schedule: restoreSchedule(row)
         case .listTask: restoreListTask(row)
-        case .alias, .profile, .task, .counters, .curve, .receipt, .listContent: return
+        case .tagCall: restoreTagCall(row)
+        case .tagAudience: restoreTagAudience(row)
+        case .tagCursor: restoreTagCursor(row)
+        case .alias: restoreAlias(row)
+        case .profile: restoreProfile(row)
+        case .receiptLane: restoreLane(row)
+        case .task, .counters, .curve, .receipt, .listContent: return
         }
     }
 

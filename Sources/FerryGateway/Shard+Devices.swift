@@ -18,9 +18,14 @@ extension Shard {
         let policy = environment.configuration.delivery
         let wasOnline = devices[device].machine.presence.isOnline
         devices[device].machine.handle(event, now: now, policy: policy, actions: &actions)
-        if wasOnline && !devices[device].machine.presence.isOnline {
+        let isOnline = devices[device].machine.presence.isOnline
+        if wasOnline && !isOnline {
             devices[device].absences &+= 1
             note(.wentOffline, device)
+        }
+        if wasOnline != isOnline {
+            notePresenceNews(device, isOnline: isOnline)
+            if receiptDesk.isActive { notePresence(device, isOnline: isOnline) }
         }
         for action in actions { perform(action, device) }
         actions.removeAll(keepingCapacity: true)
@@ -59,6 +64,7 @@ extension Shard {
     mutating func end(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
         if message.isShared { return endShared(message, reason, device) }
         note(.ended(message.seq, reason), device)
+        if receiptDesk.isActive { noteReceipt(message.seq, reason, device) }
         let state = reason.state
         if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
         let cid = devices[device].cid
@@ -66,7 +72,7 @@ extension Shard {
             if isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
             return
         }
-        let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
+        let isTold = message.isMissedWhenDropped && (state == .expired || state == .overflowed)
         // The row of a drop that is told goes once the drop is on disk: until then a restart must find the one or the other.
         if !isTold, isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
         let record = Record.settled(cid: cid, seq: message.seq, state: state, isTold: isTold)
@@ -98,6 +104,8 @@ extension Shard {
         if entry.isResting {
             guard letGoOfBroadcasts(device) else { return }
             wheel.cancel(timer(of: device))
+            // A device that registered anew after its removal: its row is the new one.
+            if !users.removals.devices.isEmpty { users.removals.devices[entry.cid] = nil }
             devices.remove(device)
         } else {
             devices[device].isResting = true
@@ -113,6 +121,7 @@ extension Shard {
 
     mutating func noteSeen(_ device: Int) {
         devices[device].seenAt = now
+        audience.saw(devices.appNumber(of: device), devices[device].cid, at: now)
         append(.deviceSeen(cid: devices[device].cid, at: now), .recordChanged(devices[device].cid))
         devices[device].pendingChanges += 1
     }
@@ -168,10 +177,18 @@ extension Shard {
     /// The record is known: nil when there is no such device.
     mutating func deviceLoaded(_ cid: CID, _ record: DeviceRecord?) {
         guard let waiters = loading.removeValue(forKey: cid) else { return }
+        let record = isRemoved(cid) ? nil : record
         var device = devices.index(of: cid)
-        if device == nil, let record { device = devices.insert(record) }
+        if device == nil, let record { device = insertDevice(record) }
         serve(waiters, cid, device)
         if let device { armResting(device) }
+    }
+
+    /// Takes a device into memory that is not there.
+    mutating func insertDevice(_ record: DeviceRecord) -> Int {
+        let device = devices.insert(record)
+        devices[device].isBlocked = audience.isBlocked(devices.appNumber(of: device), record.cid)
+        return device
     }
 
     mutating func serve(_ waiters: [DeviceWaiter], _ cid: CID, _ device: Int?) {
@@ -186,8 +203,12 @@ extension Shard {
                     }
                 }
             case .list(let placement, let target): accept(placement, target, device: device)
+            case .tagTarget: tagTargetLoaded(isKnown: true)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
+            case .detail(let gathering): gather(gathering, device)
+            case .removal(let removal): remove(removal, device: device)
+            case .retention: if let device { forgetIfUnseen(device) }
             case .census(let gathering, let cid): count(gathering, cid, device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }

@@ -127,6 +127,8 @@ extension Shard {
         guard let slot = connections.index(of: token), case .admitting(let admission)? = handshakes[slot]?.state else {
             return
         }
+        // It is not known yet whether it will be there.
+        if let device, devices[device].isLeaving { return tell(handshake: slot, .ownerAnswered(.storeUnavailable)) }
         switch admission.request {
         case .login(let login):
             guard let device, devices.app(of: device) == login.appID else {
@@ -188,6 +190,7 @@ extension Shard {
         write(slot, .welcome(welcome))
         connections[slot].kind = .device
         connections[slot].takesCompressed = compresses
+        connections[slot].takesTyped = wishes.capabilities.contains(.typedContents)
         connections[slot].session = SessionStateMachine(keepAlive: keepAlive, now: now)
         noteSeen(device)
         if let change = extensions.deviceToken { saveToken(change, device: device, connection: slot) }

@@ -36,7 +36,11 @@ extension Shard {
     private static var mostHeldAcks: Int { 512 }
 
     mutating func submitJournal() {
-        if !holdsAcks { journalAcks() }
+        // With the record of the end, or before it: who finds the end on disk finds the receipt.
+        if acknowledging.isEmpty || !holdsAcks {
+            journalAcks()
+            putReceipts()
+        }
         if now >= deferredUntil {
             let again = deferred
             deferred = []
@@ -45,6 +49,8 @@ extension Shard {
                 if isHeld(effect) { deferred.append((record, effect)) } else { append(record, effect) }
             }
             placeAgain()
+            putReceiptsAgain()
+            writeUsersAgain()
             readAgain()
         }
         if !journal.isEmpty {
@@ -152,11 +158,13 @@ extension Shard {
         switch effect {
         case .deviceRegistered(let registration):
             registered(registration, segment: segment)
+        case .deviceRemoved(let removal): deviceRemoved(removal, segment: segment)
         case .pushTokenChanged(let cid, let token, let connection):
             guard let device = devices.index(of: cid) else { return }
             devices[device].pendingChanges -= 1
             let old = devices[device].token
             devices[device].token = token
+            audience.setToken(devices.appNumber(of: device), cid, token != nil)
             markChanged(device, segment: segment)
             tokenChanged(device, from: old, to: token)
             if old != token { note(.tokenChanged(hasToken: token != nil), device) }
@@ -190,6 +198,7 @@ extension Shard {
         case .deviceRegistered(let registration):
             guard let waiters = loading.removeValue(forKey: registration.cid) else { return }
             for waiter in waiters { turnAway(waiter) }
+        case .deviceRemoved(let removal): removalRefused(removal)
         case .pushTokenChanged(let cid, _, _), .recordChanged(let cid):
             if let device = devices.index(of: cid) { devices[device].pendingChanges -= 1 }
         case .dropRecorded(_, let record, _), .stubsDueRecorded(_, let record):
@@ -218,10 +227,16 @@ extension Shard {
                 giveUp(order, .busy(retryAfterSeconds: 5))
             }
         case .list(let placement, let target): giveUp(placement, target, .busy(retryAfterSeconds: 5))
+        case .tagTarget: tagTargetLoaded(isKnown: false)
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)
         case .timeline(let order): answer(order, .failure(.busy(retryAfterSeconds: 5)))
+        case .detail(let gathering):
+            gathering.isComplete = false
+            gather(gathering, nil)
+        case .removal(let removal): removalRefused(removal)
+        case .retention: return
         case .census(let gathering, let cid):
             gathering.isComplete = false
             count(gathering, cid, nil)
@@ -235,8 +250,9 @@ extension Shard {
     private mutating func registered(_ registration: DeviceRegistration, segment: UInt32) {
         let cid = registration.cid
         let device =
-            devices.index(of: cid) ?? devices.insert(DeviceRecord(registration: registration))
+            devices.index(of: cid) ?? insertDevice(DeviceRecord(registration: registration))
         broadcasts.register(broadcastLine(of: registration.app), Partition(of: cid))
+        audience.register(devices.appNumber(of: device), cid, seenAt: registration.at, hasToken: false)
         markChanged(device, segment: segment)
         let waiters = loading.removeValue(forKey: cid) ?? []
         serve(waiters, cid, device)

@@ -20,7 +20,7 @@ extension Shard {
             place: place)
         push.payload.withUnsafeBytes { payload in
             orders[environment.owner(of: push.cid)].append(
-                order, requestID: push.requestID, payload: payload, alert: push.alert)
+                order, requestID: push.requestID, traits: push.traits, payload: payload, alert: push.alert)
         }
     }
 
@@ -69,7 +69,10 @@ extension Shard {
         switch requests.begin(order.key.key, content: order.key.content) {
         case .answered(let first):
             guard first.content == order.key.content else { return refuseRepeat(order, contents) }
-            answer(order, PushReceipt(taskID: first.taskID, cid: order.cid, wasOnline: first.wasOnline))
+            answer(
+                order,
+                PushReceipt(
+                    taskID: first.taskID, cid: order.cid, wasOnline: first.wasOnline, isIgnored: first.wasIgnored))
         case .inFlight(let content):
             guard content == order.key.content else { return refuseRepeat(order, contents) }
             if let shortage = shortage(for: order) { return refuse(order, refusal(shortage)) }
@@ -93,18 +96,36 @@ extension Shard {
 
     /// The device is known, or known not to exist: the message gets its place in the device's stream and goes to the journal.
     mutating func accept(_ order: PushOrder, _ content: PushContent, device: Int?) {
-        guard let device, devices.appNumber(of: device) == Int(order.app) else {
+        guard let device, devices.appNumber(of: device) == Int(order.app), !devices[device].isLeaving else {
             return giveUp(order, .targetInvalid(order.cid.description))
         }
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
             return giveUp(order, refusal(.sync))
         }
+        guard order.hasTraits else { return write(order, content, device) }
+        switch terms(of: order, content, device) {
+        case .refused(let error): giveUp(order, error)
+        case .ignored: ignore(order)
+        case .taken(let terms):
+            var order = order
+            order.route = terms.traits.route
+            terms.traits.encoded.withUnsafeBytes { traits in
+                let content = PushContent(
+                    requestID: content.requestID, traits: traits, payload: content.payload, alert: content.alert)
+                write(order, content, device, terms)
+            }
+        }
+    }
+
+    private mutating func write(
+        _ order: PushOrder, _ content: PushContent, _ device: Int, _ terms: AcceptanceTerms? = nil
+    ) {
         if let error = takeRoom(for: order, device: device) { return giveUp(order, error) }
         let partition = Partition(of: order.cid).index
         let seq = sequences[partition].next
         sequences[partition] = seq
         journal.partitions.insert(partition)
-        let fields = fields(of: order, content, seq: seq, device: device)
+        let fields = fields(of: order, content, seq: seq, device: device, terms)
         let offset = journal.writer.bytes.count
         let length = RecordCodec.append(fields, to: &journal.writer)
         devices[device].pendingChanges += 1
@@ -113,20 +134,32 @@ extension Shard {
                 order: order, seq: seq, messageID: fields.messageID, taskID: fields.taskID,
                 acceptedAt: fields.acceptedAt, expiresAt: fields.expiresAt, device: Int32(truncatingIfNeeded: device),
                 absences: devices[device].absences, stub: fields.stub, wasOnline: fields.wasOnline,
-                offset: UInt32(offset), length: UInt32(length)))
+                isIgnored: devices[device].isBlocked, offset: UInt32(offset), length: UInt32(length)))
+        if let terms { countBadge(terms, device) }
+        if devices[device].isBlocked {
+            // Right behind it, so that whoever finds the one finds the other.
+            append(.settled(cid: order.cid, seq: seq, state: .skipped, isTold: false), nil)
+        }
     }
 
     private mutating func fields(
-        of order: PushOrder, _ content: PushContent, seq: Seq, device: Int
+        of order: PushOrder, _ content: PushContent, seq: Seq, device: Int, _ terms: AcceptanceTerms?
     ) -> AcceptedFields {
-        let expiresAt: Instant =
+        var expiresAt: Instant =
             switch order.ttl {
             case .liveOnly: now
             case .milliseconds(let milliseconds): now + .milliseconds(milliseconds)
             }
-        let isOnline = devices[device].machine.presence.isOnline
+        let isBlocked = devices[device].isBlocked
+        let isOnline = devices[device].machine.presence.isOnline && !isBlocked
         let stub: StubNeed
-        if isOnline {
+        if let terms { expiresAt = min(expiresAt, terms.endsAt) }
+        // Offline and without any need is nothing but blocked: see `RequestAnswer.wasIgnored`.
+        if isBlocked {
+            stub = .none
+        } else if let wanted = terms?.stub {
+            stub = wanted
+        } else if isOnline {
             stub = .none
         } else if order.ttl == .liveOnly && content.alert == nil {
             stub = .notWanted
@@ -136,8 +169,9 @@ extension Shard {
         return AcceptedFields(
             cid: order.cid, seq: seq, messageID: MessageID(order.link?.message ?? randomIdentifier()),
             taskID: TaskID(order.link?.task ?? randomIdentifier(), monthDay: now.monthDay, kind: .single),
-            acceptedAt: now, expiresAt: expiresAt, stub: stub, wasOnline: isOnline, request: order.key,
-            alert: content.alert, payload: content.payload)
+            acceptedAt: now, expiresAt: expiresAt, stub: stub, wasOnline: isOnline && order.route != .wakeOnly,
+            request: order.key,
+            traits: content.traits, alert: content.alert, payload: content.payload)
     }
 
     mutating func randomIdentifier() -> Identifier128 {
@@ -150,9 +184,10 @@ extension Shard {
     mutating func accepted(_ pending: PendingAccept, _ records: [UInt8], _ location: RecordLocation) {
         let order = pending.order
         note(.accepted(Acceptance(pending)), of: order.cid)
-        let first = RequestAnswer(
+        var first = RequestAnswer(
             content: order.key.content, taskID: pending.taskID, wasOnline: pending.wasOnline,
             acceptedAt: pending.acceptedAt)
+        first.wasIgnored = pending.isIgnored
         requests.settle(order.key.key, first, acceptedAt: pending.acceptedAt, segment: location.segment)
         answer(order, pending.receipt)
         for waiter in takeRequestWaiters(order) { answer(waiter, pending.receipt) }
@@ -160,7 +195,12 @@ extension Shard {
         guard holds(device, order.cid) else { return giveBackRoom(Int(order.payloadBytes)) }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(order.payloadBytes))
+        if pending.isIgnored {
+            note(.ended(pending.seq, .deviceBlocked), device)
+            return giveBackRoom(Int(order.payloadBytes))
+        }
         segmentDevices.add(device, segment: location.segment)
+        if receiptDesk.isActive { nameForReceipts(pending.seq, pending.taskID, pending.messageID, device) }
         // What was for everybody before it comes before it.
         catchUp(device)
         // The device may have gone and come back while the record was on its way to the disk.
@@ -198,6 +238,15 @@ extension Shard {
         giveUp(pending.order, .busy(retryAfterSeconds: 5))
     }
 
+    /// By its own wish it is not for this device: nothing is accepted, and a repeat is judged anew.
+    private mutating func ignore(_ order: PushOrder) {
+        requests.abandon(order.key.key)
+        let task = TaskID(order.link?.task ?? randomIdentifier(), monthDay: now.monthDay, kind: .single)
+        let receipt = PushReceipt(taskID: task, cid: order.cid, wasOnline: false, isIgnored: true)
+        answer(order, receipt)
+        for waiter in takeRequestWaiters(order) { answer(waiter, receipt) }
+    }
+
     /// Nothing came of the first try, nor of those that waited for it.
     mutating func giveUp(_ order: PushOrder, _ error: APIError) {
         requests.abandon(order.key.key)
@@ -220,6 +269,8 @@ extension Shard {
             noteLinkAccepted(order.origin)
         } else if order.place >= 0 {
             noteBatchAccepted(order.origin, order.place, receipt)
+        } else if receipt.isIgnored {
+            settle(order.origin, .success(.pushed(task: receipt.taskID, cid: receipt.cid, .ignored)))
         } else if order.origin.shard == index {
             fill(order.origin, receipt)
         } else {
@@ -258,7 +309,7 @@ extension KeptMessage {
         self.init(
             seq: pending.seq, expiresAt: pending.expiresAt, location: location,
             payloadBytes: pending.order.payloadBytes, isLiveOnly: pending.expiresAt == pending.acceptedAt,
-            hasOwnAlert: pending.order.hasAlert, wasOffline: wasOffline, stub: stub)
+            hasOwnAlert: pending.order.hasAlert, wasOffline: wasOffline, stub: stub, route: pending.order.route)
     }
 }
 

@@ -159,6 +159,13 @@ extension Shard {
             end(call, .failed)
         case .success(let push):
             if let error = shortage(for: push, call.app) {
+                // Its window is over; only want of room passes.
+                guard error.code == 30_019 else {
+                    EventLog.write(
+                        .error, "a scheduled task cannot be released",
+                        ["taskid": call.taskID.description, "reason": error.message])
+                    return end(call, .failed)
+                }
                 EventLog.write(
                     .warning, "a scheduled task waits for room",
                     ["taskid": call.taskID.description, "reason": error.message])

@@ -36,6 +36,9 @@ enum ShardMessage: Sendable {
     case tokenLost(TokenClaim, holder: CID)
     /// The log has answered for a device of this shard, which was so when it was asked.
     case timelineRead(TimelineOrder, Result<[UInt8], APIError>)
+    case presence(PresenceMail)
+    /// From the channel of receipts.
+    case receiptNews(ReceiptNews)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain
@@ -78,6 +81,7 @@ enum APIOrder: Sendable {
     case timeline(TimelineOrder)
     /// To the owner of the app.
     case task(TaskOrder)
+    case user(UserOrder)
     case census(CensusOrder)
 }
 
@@ -113,6 +117,8 @@ enum ShardReply: Sendable {
     /// A call of which nothing else waits.
     case settled(APIOrigin, Result<APIAnswer, APIError>)
     case batch(BatchOutcomes)
+    /// What one owner found for a call about users.
+    case user(APIOrigin, UserPart)
     case broadcast(APIOrigin, Result<TaskID, APIError>)
     /// Devices that are not registered with the app are left out.
     /// The shard takes the token no more.
@@ -128,4 +134,15 @@ struct PushReceipt: Sendable, Equatable, BitwiseCopyable {
     let taskID: TaskID
     let cid: CID
     let wasOnline: Bool
+    /// The device is blocked, or the message's own filter passes it over: nothing is sent.
+    let isIgnored: Bool
+
+    init(taskID: TaskID, cid: CID, wasOnline: Bool, isIgnored: Bool = false) {
+        self.taskID = taskID
+        self.cid = cid
+        self.wasOnline = wasOnline
+        self.isIgnored = isIgnored
+    }
+
+    var status: PushStatus { isIgnored ? .ignored : wasOnline ? .online : .offline }
 }

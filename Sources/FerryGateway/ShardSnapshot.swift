@@ -22,6 +22,8 @@ package struct ShardSnapshot: Sendable, Equatable {
     /// Pushes, and for want of memory questions about devices, that were refused, indexed by `Shortage.rawValue`.
     package var refused = [UInt64](repeating: 0, count: Shortage.allCases.count)
 
+    /// Devices that were erased or not seen for too long.
+    package var devicesRemoved: UInt64 = 0
     package var compression = CompressionCounters()
 
     package init() {}
@@ -48,6 +50,7 @@ package struct ShardSnapshot: Sendable, Equatable {
         sum.stubsAccepted += right.stubsAccepted
         sum.stubsRefused += right.stubsRefused
         sum.requestsEvictedEarly += right.requestsEvictedEarly
+        sum.devicesRemoved += right.devicesRemoved
         sum.memoryBytes += right.memoryBytes
         sum.storeBytes += right.storeBytes
         for index in sum.refused.indices { sum.refused[index] += right.refused[index] }

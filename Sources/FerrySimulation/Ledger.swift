@@ -30,9 +30,12 @@ final class Ledger {
     /// The highest time by the gateway's clock that is on its disk for certain.
     private var journalledTime = Instant.distantPast
     var tokens: [Int: TokenFacts] = [:]
+    /// Ends of messages that a backend's endpoint has been told of.
+    var toldReceipts: Set<ToldReceipt> = []
     var apiTokens: [APITokenFacts] = []
     /// Tasks with stored content, by the number of their first post.
     var lists: [Int: ListFacts] = [:]
+    var erased: Erasure?
     /// What was told of posts.
     var stories: [Int: StoryAnswer.Message] = [:]
     /// What a start would find of a device if the power went now.
@@ -155,7 +158,7 @@ final class Ledger {
 
     private func checkMissing(_ device: Int) throws(Violation) {
         let missing = posts.filter {
-            $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly
+            $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly && $0.isOwedToApp
                 && $0.stoppingStep == nil
         }
         if !scenario.hasCap, let lost = missing.first(where: \.isLong) {
@@ -174,6 +177,8 @@ final class Ledger {
         var latest: Post?
         var lastPlace: [Int: Post] = [:]
         for post in inOrder {
+            // Each gets it at its time.
+            if post.isTagged { continue }
             if let latest, let answered = post.answeredStep, latest.firstSentStep > answered {
                 throw fail(
                     "P2", "post \(post.number), answered before \(latest.number) was posted, comes after it")

@@ -32,6 +32,8 @@ struct Scenario {
     var shortLived: Int
     var liveOnly: Int
     var ownAlerts: Int
+    /// Of posts to one device, those with another strategy than 1.
+    var strategies = 0
     var wakeRefusals: Int
     /// Milliseconds that the app holds a message before it has it.
     var handlingTime: Int
@@ -52,6 +54,8 @@ struct Scenario {
     var stops = 0
     /// Tasks with stored content, and devices for them; over HTTP only.
     var lists = 0
+    /// Pushes to those that meet a condition; over HTTP only.
+    var tags = 0
     /// Devices that take another's push token.
     var tokenMoves: Int
     /// Calls of backends other than pushes: status, the end of a token, a request id with other content.
@@ -93,6 +97,7 @@ struct Scenario {
         liveOnly = dice.pick([0, 50, 200]) ?? 0
         ownAlerts = dice.pick([0, 100, 400]) ?? 0
         wakeRefusals = dice.pick([0, 100]) ?? 0
+        strategies = dice.pick([0, 0, 300]) ?? 0
         handlingTime = dice.pick([0, 0, 200, 3_000]) ?? 0
         neverAcknowledging = dice.pick([0, 0, 200]) ?? 0
         stalls = dice.pick([0, 0, 2]) ?? 0
@@ -125,6 +130,7 @@ struct Scenario {
         }
         broadcasts = dice.pick([0, 4, 12, 40]) ?? 4
         lists = dice.pick([0, 10, 40, 80]) ?? 10
+        tags = dice.pick([0, 3, 10, 30]) ?? 3
     }
 
     /// Peers stop reading, and what is sent to them soon fills what there is room for.

@@ -22,9 +22,12 @@ final class ScriptedBackend {
 
     func post(_ number: Int) {
         let first = world.ledger.posts[number]
-        guard first.isForAll || world.ledger.devices[first.device].cid != nil else { return }
+        guard first.isForAll || first.isTagged || world.ledger.devices[first.device].cid != nil else { return }
         let call: BackendCall =
-            first.isForAll ? .postToAll(number) : first.isListed ? .postToList(number..<number + 1) : .post(number)
+            first.isForAll
+            ? .postToAll(number)
+            : first.isTagged
+                ? .postToTags(number) : first.isListed ? .postToList(number..<number + 1) : .post(number)
         guard send(call) else {
             if !unanswered.contains(number) { unanswered.append(number) }
             return
@@ -221,13 +224,18 @@ final class ScriptedBackend {
             Violation(promise: promise, what: "\(what) was answered with \(String(decoding: answer, as: UTF8.self))")
         }
         switch call.call {
+        case .post(let number) where world.ledger.isWithoutToken(answer, number):
+            // For good: it is not tried again.
+            world.trace.note("no token", number)
+            world.ledger.refused(number)
+        case .reuse(let number) where world.ledger.isWithoutToken(answer, number): return
         case .post(let number):
             guard let start = answer.end(of: #""data":{""#) else { throw wrong("API", "post \(number)") }
             let task = answer.word(from: start)
             let wasOnline = Post.contains("successed_online", in: answer)
             world.trace.note("answer", number, wasOnline ? 1 : 0, 0, task)
             try world.ledger.accepted(number, taskID: task, wasOnline: wasOnline)
-        case .postToAll(let number):
+        case .postToAll(let number), .postToTags(let number):
             if let time = world.ledger.posts[number].scheduledAt, time <= world.gatewayClock.now,
                 Post.contains("settings.schedule_time is invalid", in: answer)
             {
@@ -262,6 +270,11 @@ final class ScriptedBackend {
         case .revoke(let token):
             guard Post.contains(#""code":0"#, in: answer) else { throw wrong("API", "the end of a token") }
             world.ledger.apiTokens[token].hasEnded = true
+        case .erase(_, _, let isGone):
+            guard Post.contains(isGone ? "target user is invalid" : #""code":0"#, in: answer) else {
+                throw wrong("P6", "the end of a device, which \(isGone ? "had come" : "was there"),")
+            }
+            world.ledger.erased = call.call.erasure
         case .timeline(let device, let post, _):
             try world.ledger.told(StoryAnswer(answer), of: device, post: post)
         }

@@ -19,8 +19,10 @@ extension World {
         if dice.chance(scenario.broadcasts) { postToAll() }
         if scenario.stops > 0, dice.chance(scenario.stops) { stopSomething() }
         if dice.chance(scenario.lists) { postToList() }
+        if dice.chance(scenario.tags) { postToAll(isTagged: true) }
         if dice.chance(30) { dice.pick(backends)?.postAgain() }
         if dice.chance(scenario.wakeTurns) { answerStub() }
+        if receipts != nil, receiptDice.chance(300) { answerReceipts() }
         if dice.chance(scenario.statusCalls) { askForStatus() }
         if dice.chance(scenario.revocations) { endAToken() }
         if dice.chance(scenario.reuses) { reuseARequestID() }
@@ -83,17 +85,20 @@ extension World {
         var ttl = Post.longTTL
         if dice.chance(scenario.shortLived) { ttl = dice.within(1...20_000) }
         if dice.chance(scenario.liveOnly) { ttl = 0 }
+        // A link has no word for them.
+        let strategy = !isOverLinks && dice.chance(scenario.strategies) ? dice.within(2...4) : 1
+        let hasOwnAlert = strategy == 1 ? dice.chance(scenario.ownAlerts) : strategy != 3
         ledger.posts.append(
             Post(
-                number: number, device: device, ttl: ttl, hasOwnAlert: dice.chance(scenario.ownAlerts),
-                payloadBytes: dice.within(20...max(20, scenario.payloadBytes))))
+                number: number, device: device, ttl: ttl, hasOwnAlert: hasOwnAlert,
+                payloadBytes: dice.within(20...max(20, scenario.payloadBytes)), strategy: strategy))
         backend.post(number)
         // A backend may say everything twice.
         if dice.chance(scenario.repeats) { dice.pick(backends)?.post(number) }
     }
 
     /// One post for each device, known to the gateway or not.
-    func postToAll() {
+    func postToAll(isTagged: Bool = false) {
         guard !isOverLinks, let backend = dice.pick(backends) else { return }
         let first = ledger.posts.count
         var ttl = Post.longTTL
@@ -106,8 +111,9 @@ extension World {
         }
         for device in ledger.devices.indices {
             var post = Post(
-                number: first + device, device: device, ttl: ttl, hasOwnAlert: false, payloadBytes: bytes, first: first)
-            post.scheduledAt = scheduledAt
+                number: first + device, device: device, ttl: ttl, hasOwnAlert: false, payloadBytes: bytes, first: first,
+                isTagged: isTagged)
+            if !isTagged { post.scheduledAt = scheduledAt }
             ledger.posts.append(post)
         }
         backend.post(first)

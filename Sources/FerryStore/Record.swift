@@ -3,6 +3,8 @@ package import FerryCore
 /// One fact in the journal. What one shard takes of one API call is one record, so it is there whole or not at all.
 package enum Record: Equatable, Sendable {
     case deviceRegistered(DeviceRegistration)
+    /// All of the device is gone: its row, its messages. A registration behind it begins anew.
+    case deviceRemoved(cid: CID, at: Instant)
     case pushTokenChanged(cid: CID, token: PushToken?, at: Instant)
     case deviceSeen(cid: CID, at: Instant)
     case messageAccepted(AcceptedMessage)
@@ -108,18 +110,19 @@ package struct AcceptedMessage: Equatable, Sendable {
     /// What the API answered: whether the device was online at acceptance.
     package var wasOnline: Bool
     package var request: RequestKey?
+    package var traits: MessageTraits
     package var alert: OwnAlert?
     package var payload: [UInt8]
-    /// Set where the record only refers to the content of its task: `alert` and `payload` are empty then, and `messageID` and
-    /// `request` are those that (task, cid) makes.
+    /// Set where the record only refers to the content of its task: `alert` and `payload` are empty then, and `messageID` and,
+    /// unless it is nil, `request` are those that (task, cid) makes.
     package var reference: ContentReference?
 
     package var isLiveOnly: Bool { expiresAt == acceptedAt }
 
     package init(
         cid: CID, seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant,
-        stub: StubNeed, wasOnline: Bool, request: RequestKey?, alert: OwnAlert?, payload: [UInt8],
-        reference: ContentReference? = nil
+        stub: StubNeed, wasOnline: Bool, request: RequestKey?, traits: MessageTraits = .none, alert: OwnAlert?,
+        payload: [UInt8], reference: ContentReference? = nil
     ) {
         self.cid = cid
         self.seq = seq
@@ -130,6 +133,7 @@ package struct AcceptedMessage: Equatable, Sendable {
         self.stub = stub
         self.wasOnline = wasOnline
         self.request = request
+        self.traits = traits
         self.alert = alert
         self.payload = payload
         self.reference = reference

@@ -12,6 +12,8 @@ struct Replay {
         var asOf = JournalPosition.start
         var log = ReplayLog()
         var firstChangedSegment: UInt32?
+        /// Of the record that says that the device, as it was before, is gone.
+        var removedSegment: UInt32?
     }
 
     private let tables: any Tables
@@ -23,11 +25,16 @@ struct Replay {
     private var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)] = []
     private var revoked: [[UInt8]: (expiresAt: Instant, segment: UInt32)] = [:]
     private var broadcasts: BroadcastReplay
+    /// Of messages that are kept; nil: nobody asked for them.
+    private var names: [MessageKey: RecoveredName]?
     private var control: [ControlName: (value: [UInt8]?, segment: UInt32)] = [:]
     /// Table rows of messages that have ended.
     private(set) var deadRows: [MessageKey] = []
 
-    init(tables: any Tables, meta: TablesMeta, requestWindow: Duration) throws(StoreFailure) {
+    init(
+        tables: any Tables, meta: TablesMeta, requestWindow: Duration, namesMessages: Bool
+    ) throws(StoreFailure) {
+        if namesMessages { names = [:] }
         self.tables = tables
         self.meta = meta
         self.requestWindow = requestWindow
@@ -48,6 +55,7 @@ struct Replay {
             if last < 0 || devices[last].cid != fields.cid { last = try device(fields.cid) }
             let none = RecordLocation(segment: 0, offset: 0, length: 0)
             devices[last].log.append(Self.message(fields, at: none, hasRow: true))
+            names?[MessageKey(cid: fields.cid, seq: fields.seq)] = RecoveredName(fields)
             raise(fields.cid, fields.seq)
             return true
         }
@@ -113,7 +121,7 @@ struct Replay {
         ReplayedMessage(
             message: RecoveredMessage(
                 seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
-                payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, stub: fields.stub,
+                payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, route: fields.route, stub: fields.stub,
                 location: location, isReference: fields.reference != nil),
             accepted: fields.stub, hasRow: hasRow)
     }
@@ -143,9 +151,11 @@ struct Replay {
     ) throws(StoreFailure) {
         raise(fields.cid, fields.seq)
         if let request = fields.request {
-            let answer = RequestAnswer(
+            var answer = RequestAnswer(
                 content: request.content, taskID: fields.taskID, wasOnline: fields.wasOnline,
                 acceptedAt: fields.acceptedAt)
+            // There is no other reason to be offline without any need of a stub.
+            answer.wasIgnored = !fields.wasOnline && fields.stub == .none
             requests.append((request.key, answer, position.segment))
         }
         let place = try device(fields.cid)
@@ -159,6 +169,7 @@ struct Replay {
             devices[place].log[slot].message.location = location
         } else {
             devices[place].log.insert(Self.message(fields, at: location, hasRow: false), at: slot)
+            names?[MessageKey(cid: fields.cid, seq: fields.seq)] = RecoveredName(fields)
         }
     }
 
@@ -172,6 +183,13 @@ struct Replay {
             raise(registration.cid, registration.acknowledged)
             devices[place].record = DeviceRecord(registration: registration)
             devices[place].firstChangedSegment = position.segment
+        case .deviceRemoved(let cid, _):
+            let place = try device(cid)
+            end(place, upTo: Seq(.max))
+            devices[place].record = nil
+            devices[place].asOf = .start
+            devices[place].firstChangedSegment = nil
+            devices[place].removedSegment = position.segment
         case .pushTokenChanged(let cid, let token, _):
             try change(cid, position) { $0.token = token }
         case .deviceSeen(let cid, let at):
@@ -257,6 +275,7 @@ struct Replay {
     }
 
     private mutating func noteEnd(_ ended: ReplayedMessage, _ place: Int) {
+        names?[MessageKey(cid: devices[place].cid, seq: ended.message.seq)] = nil
         if ended.hasRow { deadRows.append(MessageKey(cid: devices[place].cid, seq: ended.message.seq)) }
     }
 
@@ -266,17 +285,25 @@ struct Replay {
     mutating func finish(epoch: Epoch, lastTime: Instant) throws(StoreFailure) -> Recovery {
         let time = max(lastTime, meta.lastTime)
         broadcasts.settle(at: time)
-        let quietHolders = try readQuietDevices()
+        var known: [KnownDevice] = []
+        let quietHolders = try readQuietDevices(&known)
         var recovery = Recovery(epoch: epoch, lastTime: time, highest: highest, firstSegment: meta.firstSegment)
         index = [:]
         recovery.devices.reserveCapacity(devices.count)
         for place in devices.indices {
             if let acknowledged = devices[place].record?.acknowledged { end(place, upTo: acknowledged) }
-            if let record = devices[place].record { broadcasts.count(record) }
+            if let record = devices[place].record {
+                broadcasts.count(record)
+                known.append(KnownDevice(record))
+            }
+            if let segment = devices[place].removedSegment {
+                recovery.removed.append((devices[place].cid, segment))
+            }
             guard let device = recovered(devices[place]) else { continue }
             recovery.devices.append(device)
             devices[place].log = ReplayLog()
         }
+        recovery.known = known
         (recovery.broadcasts, recovery.registered) = broadcasts.finish()
         // In the same order at each start.
         recovery.controlRows = control.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }
@@ -292,7 +319,7 @@ struct Replay {
     }
 
     /// Devices that nothing else led to: those whose row holds a gap are taken in; of the others the tokens are answered.
-    private mutating func readQuietDevices() throws(StoreFailure) -> [TokenHolder] {
+    private mutating func readQuietDevices(_ known: inout [KnownDevice]) throws(StoreFailure) -> [TokenHolder] {
         var holders: [TokenHolder] = []
         try tables.scan(.devices) { key, value throws(StoreFailure) in
             guard let row = DeviceRow(key: key, value: value) else {
@@ -301,6 +328,7 @@ struct Replay {
             guard index[row.record.cid] == nil else { return true }
             guard row.record.gap != nil else {
                 if let holder = TokenHolder(row.record) { holders.append(holder) }
+                known.append(KnownDevice(row.record))
                 broadcasts.count(row.record)
                 return true
             }
@@ -326,6 +354,10 @@ struct Replay {
             }
             return message
         }
-        return RecoveredDevice(record: record, kept: kept, firstChangedSegment: device.firstChangedSegment)
+        var recovered = RecoveredDevice(record: record, kept: kept, firstChangedSegment: device.firstChangedSegment)
+        if let names {
+            recovered.names = kept.compactMap { names[MessageKey(cid: device.cid, seq: $0.seq)] }
+        }
+        return recovered
     }
 }

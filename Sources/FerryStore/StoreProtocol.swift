@@ -25,6 +25,8 @@ package struct SegmentRemains: Equatable, Sendable {
     /// Devices whose gap counts drops of this segment's messages that have no record on disk. Such a row must be on disk
     /// exactly when the segment is past: beside the messages themselves it would tell of them, and they would be kept again.
     package var carryingDevices: [DeviceRecord] = []
+    /// Devices whose removal was journalled in the segment and that are not there.
+    package var removed: [CID] = []
     /// Messages of the segment that are still kept.
     package var kept: [MessageReference] = []
     /// Request ids answered in the segment that are still within their window.
@@ -45,7 +47,7 @@ package struct SegmentRemains: Equatable, Sendable {
         left.devices == right.devices && left.carryingDevices == right.carryingDevices && left.kept == right.kept
             && left.broadcasts == right.broadcasts && left.placements == right.placements
             && left.stops.elementsEqual(right.stops) { $0 == $1 }
-            && left.controlRows == right.controlRows
+            && left.controlRows == right.controlRows && left.removed == right.removed
             && left.requests.elementsEqual(right.requests) { $0.key == $1.key && $0.answer == $1.answer }
             && left.revokedTokens.elementsEqual(right.revokedTokens) {
                 $0.digest == $1.digest && $0.expiresAt == $1.expiresAt
@@ -137,6 +139,10 @@ package struct Recovery: Sendable {
     package var highest: [Seq]
     /// Devices with kept messages, untold gaps or changes that are in the journal alone.
     package var devices: [RecoveredDevice]
+    /// Every device that there is.
+    package var known: [KnownDevice]
+    /// Devices whose removal is in the journal, with its segment; some may have registered anew.
+    package var removed: [(cid: CID, segment: UInt32)]
     /// A key may come twice, with the same answer. Segment 0 stands for the tables.
     package var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)]
     package var revokedTokens: [(digest: [UInt8], expiresAt: Instant, segment: UInt32)]
@@ -164,6 +170,8 @@ package struct Recovery: Sendable {
         revokedTokens = []
         controlRows = []
         tokenHolders = []
+        known = []
+        removed = []
         broadcasts = []
         registered = [:]
     }
@@ -217,6 +225,22 @@ package struct RecoveredBroadcast: Equatable, Sendable {
     }
 }
 
+/// A device that is registered, in memory or not.
+package struct KnownDevice: Equatable, Sendable {
+    package var app: AppID
+    package var cid: CID
+    /// The last login.
+    package var seenAt: Instant
+    package var hasToken: Bool
+
+    init(_ record: DeviceRecord) {
+        app = record.app
+        cid = record.cid
+        seenAt = record.seenAt
+        hasToken = record.token != nil
+    }
+}
+
 package struct TokenHolder: Equatable, Sendable {
     package var app: AppID
     package var token: PushToken
@@ -237,6 +261,8 @@ package struct RecoveredDevice: Equatable, Sendable {
     package var record: DeviceRecord
     /// In order of `seq`; all above `record.acknowledged`.
     package var kept: [RecoveredMessage]
+    /// Of `kept`, in the same order, where `StoreOptions.namesMessages` asks for them; otherwise empty.
+    package var names: [RecoveredName] = []
     /// The first segment with a change of the record that the tables do not have; nil when the row is up to date.
     package var firstChangedSegment: UInt32?
 
@@ -247,6 +273,17 @@ package struct RecoveredDevice: Equatable, Sendable {
     }
 }
 
+/// What a kept message is called outside.
+package struct RecoveredName: Equatable, Sendable {
+    package var taskID: TaskID
+    package var messageID: MessageID
+
+    init(_ fields: AcceptedFields) {
+        taskID = fields.taskID
+        messageID = fields.messageID
+    }
+}
+
 /// What the RAM index needs of a kept message.
 package struct RecoveredMessage: Equatable, Sendable {
     package var seq: Seq
@@ -254,6 +291,7 @@ package struct RecoveredMessage: Equatable, Sendable {
     package var isLiveOnly: Bool
     package var payloadBytes: UInt32
     package var hasOwnAlert: Bool
+    package var route: DeliveryRoute
     /// `.due` until a `stubSettled` covers it; nil once settled.
     package var stub: StubNeed?
     package var location: RecordLocation
@@ -261,14 +299,15 @@ package struct RecoveredMessage: Equatable, Sendable {
     package var isReference: Bool
 
     package init(
-        seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool, stub: StubNeed?,
-        location: RecordLocation, isReference: Bool = false
+        seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool,
+        route: DeliveryRoute = .ownFirst, stub: StubNeed?, location: RecordLocation, isReference: Bool = false
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
         self.isLiveOnly = isLiveOnly
         self.payloadBytes = payloadBytes
         self.hasOwnAlert = hasOwnAlert
+        self.route = route
         self.stub = stub
         self.location = location
         self.isReference = isReference

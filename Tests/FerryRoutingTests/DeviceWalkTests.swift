@@ -53,7 +53,9 @@ struct DeviceWalkTests {
         case .loseTaken: 16
         case .event(.broadcastEnded): 17
         case .event(.broadcastMissed): 18
-        case .event(.takenBack): 19
+        case .event(.takenBack): 21
+        case .event(.handOverAnswered): 19
+        case .event(.kindNotTaken): 20
         }
     }
 }

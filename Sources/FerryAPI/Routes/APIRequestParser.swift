@@ -32,6 +32,9 @@ package final class APIRequestParser {
         case .revoke(let token): .success(.revoke(token: token))
         case .userStatus(let cids): Self.devices(cids).map { .userStatus($0) }
         case .timeline(let cid, let query): TimelineQuery.read(cid: cid, query: query).map { .timeline($0) }
+        case .presence(let query):
+            PresenceQuery.read(query: query).map { .presence($0, token: request.fields.first("token") ?? "") }
+        case .user(let route): user(route, request.body)
         case .native(let call): read(call, request)
         case .health: .success(.health)
         case .ready: .success(.ready)
@@ -45,6 +48,17 @@ package final class APIRequestParser {
         return request.flatMap { request in
             guard case .pushAll(let push) = request else { return .failure(.type("body", mustBe: "a push to all")) }
             return .success(push)
+        }
+    }
+
+    private func user(_ route: UserRoute, _ body: [UInt8]) -> Result<APIRequest, APIError> {
+        do throws(APIError) {
+            switch try UserReading(route, limits) {
+            case .ready(let call): return .success(.user(call))
+            case .body(let build): return read(body) { fields throws(APIError) in .user(try build(fields)) }
+            }
+        } catch {
+            return .failure(error)
         }
     }
 

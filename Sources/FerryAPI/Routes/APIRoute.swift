@@ -14,6 +14,9 @@ package struct APIRoute: Hashable, Sendable {
         case timeline(cid: String, query: String)
         /// About a task: the call and the task as it stands in the path.
         case task(TaskVerb, task: String)
+        /// The query of the URL.
+        case presence(query: String)
+        case user(UserRoute)
         case native(NativeCall)
         case health
         case ready
@@ -31,7 +34,7 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .native, .task: true
+        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .presence, .user, .native, .task: true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -52,6 +55,9 @@ package enum APIRouter {
     package static func match(_ request: HTTPRequest) -> Result<APIRoute, APIError> {
         let path = request.segments
         let count = path.count > 1 && path.last == "" ? path.count - 1 : path.count
+        if let found = UserRoute.find(request.method, path, count) {
+            return found.map { APIRoute(call: .user($0), appID: path[1]) }
+        }
         guard let (route, methods) = find(path, count, query: request.query, method: request.method) else {
             return .failure(.notFound("/" + request.segments.joined(separator: "/")))
         }
@@ -95,6 +101,9 @@ package enum APIRouter {
         if count == 5, path[0] == "v1", !path[1].isEmpty, path[2] == "devices", path[4] == "timeline" {
             return (APIRoute(call: .timeline(cid: path[3], query: query), appID: path[1]), .one(.get))
         }
+        if count == 3, path[0] == "v1", !path[1].isEmpty, path[2] == "presence" {
+            return (APIRoute(call: .presence(query: query), appID: path[1]), .one(.get))
+        }
         if count >= 3, path[0] == "v1", !path[1].isEmpty,
             let (call, method) = NativeCall.find(path, count, query: query)
         {
@@ -112,6 +121,7 @@ package enum APIRouter {
             case 5 where path[2] == "push" && path[3] == "single" && path[4] == "cid": (.pushSingle, .post)
             case 6 where path[2] == "push" && path[3] == "single" && path[4] == "batch" && path[5] == "cid":
                 (.pushBatch, .post)
+            case 4 where path[2] == "push": ListRoute(path[3], "").map { (.list($0), .post) }
             case 5 where path[2] == "push": ListRoute(path[3], path[4]).map { (.list($0), .post) }
             case 5 where path[2] == "user" && path[3] == "status" && path[4] != "":
                 (.userStatus(cids: path[4]), .get)

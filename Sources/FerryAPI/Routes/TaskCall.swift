@@ -41,8 +41,11 @@ package enum TaskCall: Hashable, Sendable {
         }
         switch verb {
         case .stop:
-            guard task.kind != .single else { return .failure(.singlePushCannotBeStopped(task)) }
-            return .success(.stop(task))
+            switch task.kind {
+            case .single: return .failure(.cannotBeStopped(task, "a push to one device"))
+            case .list: return .failure(.cannotBeStopped(task, "a list task"))
+            case .app: return .success(.stop(task))
+            }
         case .schedule: return .success(.schedule(task))
         case .cancel: return .success(.cancel(task))
         }
@@ -110,8 +113,8 @@ package struct ScheduleView: Hashable, Sendable {
 }
 
 extension APIError {
-    static func singlePushCannotBeStopped(_ task: TaskID) -> APIError {
-        .invalid("taskid", "\(task) is a push to one device, only tasks of list and app pushes can be stopped")
+    static func cannotBeStopped(_ task: TaskID, _ what: String) -> APIError {
+        .invalid("taskid", "\(task) is \(what), only pushes to all devices can be stopped")
     }
 
     /// 22001: what was scheduled has become a task, or could not.
@@ -136,6 +139,6 @@ extension APIError {
 
     /// No such task, or another app's: nobody learns which.
     package static func taskUnknown(_ task: TaskID) -> APIError {
-        .invalid("taskid", "this app has no list or app task \(task), or it is over for long")
+        .invalid("taskid", "this app has no push to all devices \(task), or it is over for long")
     }
 }
