@@ -140,6 +140,7 @@ extension Shard {
         for found in recovery.devices {
             let device = insertDevice(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }
+            if receiptDesk.isActive { nameForReceipts(found, device) }
             devices[device].machine.willRestore(found.kept.count)
             let missed = restoreLog(of: device, found.kept)
             var listed: UInt32 = 0

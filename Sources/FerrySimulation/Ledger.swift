@@ -30,9 +30,12 @@ final class Ledger {
     /// The highest time by the gateway's clock that is on its disk for certain.
     private var journalledTime = Instant.distantPast
     var tokens: [Int: TokenFacts] = [:]
+    /// Ends of messages that a backend's endpoint has been told of.
+    var toldReceipts: Set<ToldReceipt> = []
     var apiTokens: [APITokenFacts] = []
     /// Tasks with stored content, by the number of their first post.
     var lists: [Int: ListFacts] = [:]
+    var erased: Erasure?
     /// What was told of posts.
     var stories: [Int: StoryAnswer.Message] = [:]
     /// What a start would find of a device if the power went now.

@@ -165,4 +165,6 @@ struct DeviceFacts {
     var offlineSinceStep = 0
     /// All tokens that it ever named.
     var everClaimed: Set<Int> = []
+    /// A backend has asked for its end.
+    var wasErased = false
 }

@@ -259,6 +259,11 @@ final class ScriptedBackend {
         case .revoke(let token):
             guard Post.contains(#""code":0"#, in: answer) else { throw wrong("API", "the end of a token") }
             world.ledger.apiTokens[token].hasEnded = true
+        case .erase(_, _, let isGone):
+            guard Post.contains(isGone ? "target user is invalid" : #""code":0"#, in: answer) else {
+                throw wrong("P6", "the end of a device, which \(isGone ? "had come" : "was there"),")
+            }
+            world.ledger.erased = call.call.erasure
         case .timeline(let device, let post, _):
             try world.ledger.told(StoryAnswer(answer), of: device, post: post)
         }

@@ -21,6 +21,7 @@ extension World {
         if dice.chance(scenario.tags) { postToAll(isTagged: true) }
         if dice.chance(30) { dice.pick(backends)?.postAgain() }
         if dice.chance(scenario.wakeTurns) { answerStub() }
+        if receipts != nil, receiptDice.chance(300) { answerReceipts() }
         if dice.chance(scenario.statusCalls) { askForStatus() }
         if dice.chance(scenario.revocations) { endAToken() }
         if dice.chance(scenario.reuses) { reuseARequestID() }

@@ -256,6 +256,8 @@ package struct RecoveredDevice: Equatable, Sendable {
     package var record: DeviceRecord
     /// In order of `seq`; all above `record.acknowledged`.
     package var kept: [RecoveredMessage]
+    /// Of `kept`, in the same order, where `StoreOptions.namesMessages` asks for them; otherwise empty.
+    package var names: [RecoveredName] = []
     /// The first segment with a change of the record that the tables do not have; nil when the row is up to date.
     package var firstChangedSegment: UInt32?
 
@@ -263,6 +265,17 @@ package struct RecoveredDevice: Equatable, Sendable {
         self.record = record
         self.kept = kept
         self.firstChangedSegment = firstChangedSegment
+    }
+}
+
+/// What a kept message is called outside.
+package struct RecoveredName: Equatable, Sendable {
+    package var taskID: TaskID
+    package var messageID: MessageID
+
+    init(_ fields: AcceptedFields) {
+        taskID = fields.taskID
+        messageID = fields.messageID
     }
 }
 

@@ -11,6 +11,8 @@ package enum APIRequest: Hashable, Sendable {
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
     case timeline(TimelineQuery)
+    /// With the token that it was asked with.
+    case presence(PresenceQuery, token: String)
     case user(UserCall)
     case native(NativeRequest)
     case health
