@@ -1,6 +1,7 @@
 package import FerryAPI
 package import FerryCore
 package import FerryIO
+package import FerryReceipts
 package import FerryRouting
 package import FerrySession
 
@@ -71,6 +72,8 @@ package struct GatewayConfiguration: Sendable {
     package var timelineAge = Duration.seconds(24 * 3_600)
     /// Of the timeline's files together; nil switches the log off.
     package var timelineBytes: Int? = 2 << 30
+    /// How long receipts wait for their endpoints, and how many.
+    package var receipts = ReceiptPolicy()
     /// A file to note in what has been synced, for the crash campaign.
     package var witnessPath: String?
     /// Opens a damaged data folder with what can be read of it, in a new epoch.

@@ -42,6 +42,7 @@ extension Shard {
         noteTurn(of: placed, seq, device)
         let reason = placed.broadcast.isLiveOnly ? EndReason.noLiveSession : .ttlRanOut
         noteInTimeline(.ended(seq, reason), devices[device].cid)
+        noteReceipt(placed, reason, device)
         if !placed.broadcast.isLiveOnly { tell(device: device, .broadcastMissed(seq)) }
     }
 
@@ -55,6 +56,10 @@ extension Shard {
     /// A broadcast has ended at this device.
     mutating func endShared(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
         note(.ended(message.seq, reason), device)
+        let number = devices.appNumber(of: device)
+        if receiptDesk.isActive, let index = broadcasts.index(number, ordinal: message.broadcastOrdinal) {
+            noteReceipt(broadcasts.lines[number].placed[index], reason, device)
+        }
         broadcasts.left(devices.appNumber(of: device), ordinal: message.broadcastOrdinal)
     }
 

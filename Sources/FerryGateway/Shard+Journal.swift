@@ -36,7 +36,11 @@ extension Shard {
     private static var mostHeldAcks: Int { 512 }
 
     mutating func submitJournal() {
-        if !holdsAcks { journalAcks() }
+        // With the record of the end, or before it: who finds the end on disk finds the receipt.
+        if acknowledging.isEmpty || !holdsAcks {
+            journalAcks()
+            putReceipts()
+        }
         if now >= deferredUntil {
             let again = deferred
             deferred = []
@@ -45,6 +49,7 @@ extension Shard {
                 if isHeld(effect) { deferred.append((record, effect)) } else { append(record, effect) }
             }
             placeAgain()
+            putReceiptsAgain()
             writeUsersAgain()
             readAgain()
         }

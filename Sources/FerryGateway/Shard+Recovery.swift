@@ -140,6 +140,7 @@ extension Shard {
         for found in recovery.devices {
             let device = insertDevice(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }
+            if receiptDesk.isActive { nameForReceipts(found, device) }
             devices[device].machine.willRestore(found.kept.count)
             let missed = restoreLog(of: device, found.kept)
             var listed: UInt32 = 0
@@ -184,6 +185,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: message.location,
             payloadBytes: message.payloadBytes, isLiveOnly: message.isLiveOnly, hasOwnAlert: message.hasOwnAlert,
-            wasOffline: true, stub: stub, isReference: message.isReference)
+            wasOffline: true, stub: stub, isReference: message.isReference, route: message.route)
     }
 }

@@ -89,6 +89,8 @@ struct Shard: ~Copyable {
     var orders: [PushOrders]
     /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
     var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
+    var receiptDesk: ReceiptDesk
+    var presence = PresenceBoard()
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     /// How many tokens this shard heard to be revoked: what was found good before is looked at again.
     var revocationCount: UInt32 = 0
@@ -175,6 +177,8 @@ struct Shard: ~Copyable {
             seed: Identifier128(high: random.next(), low: random.next()),
             apps: environment.configuration.apps.all.map(\.id))
         broadcasts = BroadcastTable(shard: index, shards: environment.configuration.shards)
+        receiptDesk = ReceiptDesk(
+            environment.configuration.apps.all.map(\.receipts), isActive: environment.receipts != nil)
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
@@ -220,6 +224,7 @@ struct Shard: ~Copyable {
         takeOwnOrders()
         advanceTimers()
         endBroadcastsInTime()
+        pumpRestoredLanes()
         endListsInTime()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
@@ -231,6 +236,7 @@ struct Shard: ~Copyable {
         sendReceipts()
         answerBackends()
         answerLinks()
+        sendPresence()
         flushDirty()
         handOverFacts()
         endDelivery()
@@ -248,7 +254,7 @@ struct Shard: ~Copyable {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
-            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
+            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo || hasReceiptsToDo
     }
 
     private func timeout() -> Int32 {
@@ -286,7 +292,7 @@ struct Shard: ~Copyable {
         inbox = batch
     }
 
-    private mutating func handle(_ message: ShardMessage) {
+    mutating func handle(_ message: ShardMessage) {
         switch message {
         case .store(let events): for event in events { handle(event) }
         case .handOver(let handOver): receive(handOver)
@@ -305,6 +311,8 @@ struct Shard: ~Copyable {
         case .tokenClaimed(let claim): take(claim)
         case .tokenGivenUp(let claim): giveUp(claim)
         case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)
+        case .receiptNews(let news): take(news)
+        case .presence(let mail): take(mail)
         case .snapshot(let tell): tell(snapshot())
         case .drain: beginDrain()
         }
@@ -341,21 +349,6 @@ struct Shard: ~Copyable {
         requests.expire(now: now, limit: 4_096)
     }
 
-    // MARK: - Mail
-
-    /// Sends `message` to a shard at the end of the tick; to itself at once.
-    mutating func post(_ message: ShardMessage, to shard: Int) {
-        if shard == index { handle(message) } else { mail[shard].append(message) }
-    }
-
-    private mutating func postMail() {
-        mailOrders()
-        for shard in mail.indices where !mail[shard].isEmpty {
-            environment.mailboxes[shard].post(mail[shard])
-            mail[shard].removeAll(keepingCapacity: true)
-        }
-    }
-
     // MARK: - Stop
 
     private mutating func beginDrain() {
@@ -376,7 +369,7 @@ struct Shard: ~Copyable {
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
                 && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
+                && !receiptDesk.hasFresh && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
         else { return false }
         if !isQuiet {
             // Calls that come in from now on are refused where they come in.

@@ -35,6 +35,9 @@ enum ShardMessage: Sendable {
     case tokenLost(TokenClaim, holder: CID)
     /// The log has answered for a device of this shard, which was so when it was asked.
     case timelineRead(TimelineOrder, Result<[UInt8], APIError>)
+    case presence(PresenceMail)
+    /// From the channel of receipts.
+    case receiptNews(ReceiptNews)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain
@@ -128,7 +131,7 @@ struct PushReceipt: Sendable, Equatable, BitwiseCopyable {
     let taskID: TaskID
     let cid: CID
     let wasOnline: Bool
-    /// The device is blocked: nothing is sent.
+    /// The device is blocked, or the message's own filter passes it over: nothing is sent.
     let isIgnored: Bool
 
     init(taskID: TaskID, cid: CID, wasOnline: Bool, isIgnored: Bool = false) {

@@ -30,6 +30,8 @@ final class Ledger {
     /// The highest time by the gateway's clock that is on its disk for certain.
     private var journalledTime = Instant.distantPast
     var tokens: [Int: TokenFacts] = [:]
+    /// Ends of messages that a backend's endpoint has been told of.
+    var toldReceipts: Set<ToldReceipt> = []
     var apiTokens: [APITokenFacts] = []
     /// Tasks with stored content, by the number of their first post.
     var lists: [Int: ListFacts] = [:]
@@ -156,7 +158,7 @@ final class Ledger {
 
     private func checkMissing(_ device: Int) throws(Violation) {
         let missing = posts.filter {
-            $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly
+            $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly && $0.isOwedToApp
         }
         if !scenario.hasCap, let lost = missing.first(where: \.isLong) {
             throw fail("P1", "post \(lost.number) for device \(device) was accepted and never handed to its app")

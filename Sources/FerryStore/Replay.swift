@@ -25,11 +25,16 @@ struct Replay {
     private var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)] = []
     private var revoked: [[UInt8]: (expiresAt: Instant, segment: UInt32)] = [:]
     private var broadcasts: BroadcastReplay
+    /// Of messages that are kept; nil: nobody asked for them.
+    private var names: [MessageKey: RecoveredName]?
     private var control: [ControlName: (value: [UInt8]?, segment: UInt32)] = [:]
     /// Table rows of messages that have ended.
     private(set) var deadRows: [MessageKey] = []
 
-    init(tables: any Tables, meta: TablesMeta, requestWindow: Duration) throws(StoreFailure) {
+    init(
+        tables: any Tables, meta: TablesMeta, requestWindow: Duration, namesMessages: Bool
+    ) throws(StoreFailure) {
+        if namesMessages { names = [:] }
         self.tables = tables
         self.meta = meta
         self.requestWindow = requestWindow
@@ -50,6 +55,7 @@ struct Replay {
             if last < 0 || devices[last].cid != fields.cid { last = try device(fields.cid) }
             let none = RecordLocation(segment: 0, offset: 0, length: 0)
             devices[last].log.append(Self.message(fields, at: none, hasRow: true))
+            names?[MessageKey(cid: fields.cid, seq: fields.seq)] = RecoveredName(fields)
             raise(fields.cid, fields.seq)
             return true
         }
@@ -114,7 +120,7 @@ struct Replay {
         ReplayedMessage(
             message: RecoveredMessage(
                 seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
-                payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, stub: fields.stub,
+                payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, route: fields.route, stub: fields.stub,
                 location: location, isReference: fields.reference != nil),
             accepted: fields.stub, hasRow: hasRow)
     }
@@ -162,6 +168,7 @@ struct Replay {
             devices[place].log[slot].message.location = location
         } else {
             devices[place].log.insert(Self.message(fields, at: location, hasRow: false), at: slot)
+            names?[MessageKey(cid: fields.cid, seq: fields.seq)] = RecoveredName(fields)
         }
     }
 
@@ -266,6 +273,7 @@ struct Replay {
     }
 
     private mutating func noteEnd(_ ended: ReplayedMessage, _ place: Int) {
+        names?[MessageKey(cid: devices[place].cid, seq: ended.message.seq)] = nil
         if ended.hasRow { deadRows.append(MessageKey(cid: devices[place].cid, seq: ended.message.seq)) }
     }
 
@@ -344,6 +352,10 @@ struct Replay {
             }
             return message
         }
-        return RecoveredDevice(record: record, kept: kept, firstChangedSegment: device.firstChangedSegment)
+        var recovered = RecoveredDevice(record: record, kept: kept, firstChangedSegment: device.firstChangedSegment)
+        if let names {
+            recovered.names = kept.compactMap { names[MessageKey(cid: device.cid, seq: $0.seq)] }
+        }
+        return recovered
     }
 }

@@ -256,6 +256,8 @@ package struct RecoveredDevice: Equatable, Sendable {
     package var record: DeviceRecord
     /// In order of `seq`; all above `record.acknowledged`.
     package var kept: [RecoveredMessage]
+    /// Of `kept`, in the same order, where `StoreOptions.namesMessages` asks for them; otherwise empty.
+    package var names: [RecoveredName] = []
     /// The first segment with a change of the record that the tables do not have; nil when the row is up to date.
     package var firstChangedSegment: UInt32?
 
@@ -266,6 +268,17 @@ package struct RecoveredDevice: Equatable, Sendable {
     }
 }
 
+/// What a kept message is called outside.
+package struct RecoveredName: Equatable, Sendable {
+    package var taskID: TaskID
+    package var messageID: MessageID
+
+    init(_ fields: AcceptedFields) {
+        taskID = fields.taskID
+        messageID = fields.messageID
+    }
+}
+
 /// What the RAM index needs of a kept message.
 package struct RecoveredMessage: Equatable, Sendable {
     package var seq: Seq
@@ -273,6 +286,7 @@ package struct RecoveredMessage: Equatable, Sendable {
     package var isLiveOnly: Bool
     package var payloadBytes: UInt32
     package var hasOwnAlert: Bool
+    package var route: DeliveryRoute
     /// `.due` until a `stubSettled` covers it; nil once settled.
     package var stub: StubNeed?
     package var location: RecordLocation
@@ -280,14 +294,15 @@ package struct RecoveredMessage: Equatable, Sendable {
     package var isReference: Bool
 
     package init(
-        seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool, stub: StubNeed?,
-        location: RecordLocation, isReference: Bool = false
+        seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool,
+        route: DeliveryRoute = .ownFirst, stub: StubNeed?, location: RecordLocation, isReference: Bool = false
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
         self.isLiveOnly = isLiveOnly
         self.payloadBytes = payloadBytes
         self.hasOwnAlert = hasOwnAlert
+        self.route = route
         self.stub = stub
         self.location = location
         self.isReference = isReference

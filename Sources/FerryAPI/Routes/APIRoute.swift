@@ -12,6 +12,8 @@ package struct APIRoute: Hashable, Sendable {
         case userStatus(cids: String)
         /// The device as it stands in the path, and the query of the URL.
         case timeline(cid: String, query: String)
+        /// The query of the URL.
+        case presence(query: String)
         case user(UserRoute)
         case native(NativeCall)
         case health
@@ -30,7 +32,7 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .user, .native: true
+        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .presence, .user, .native: true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -91,6 +93,9 @@ package enum APIRouter {
         // Our own calls, beside those of GeTui's API.
         if count == 5, path[0] == "v1", !path[1].isEmpty, path[2] == "devices", path[4] == "timeline" {
             return (APIRoute(call: .timeline(cid: path[3], query: query), appID: path[1]), .one(.get))
+        }
+        if count == 3, path[0] == "v1", !path[1].isEmpty, path[2] == "presence" {
+            return (APIRoute(call: .presence(query: query), appID: path[1]), .one(.get))
         }
         if count >= 3, path[0] == "v1", !path[1].isEmpty,
             let (call, method) = NativeCall.find(path, count, query: query)
