@@ -15,7 +15,7 @@ from gateway import APPS, ROOT, Gateway, Process
 
 sys.path.insert(0, str(ROOT / "examples/python"))
 
-from ferry_backend import FerryBackend, FerryError, Message  # noqa: E402
+from ferry_backend import FerryBackend, FerryError, Message, Tag  # noqa: E402
 
 UNKNOWN = "0" * 32
 
@@ -124,12 +124,55 @@ class ClientTests(unittest.TestCase):
         self.assertEqual((first.was_online, second.was_online), (True, False))
         dry = client.dry_run(list(self.cids.values()))
         self.assertEqual((dry.online, dry.offline, dry.unknown), (1, 2, (self.cids["foreign"],)))
-        self.assertEqual(dry.without_token, 1)
+        self.assertEqual((dry.without_token, dry.muted, dry.blocked), (1, 0, 0))
         self.assertGreaterEqual(client.dry_run().devices, 3)
         self.assertEqual(client.device(self.cids["tokenless"])["status"], "offline")
         story = client.timeline(self.cids["cid"], first.task_id)
         self.assertEqual([message["taskid"] for message in story["messages"]], [first.task_id])
         self.assertEqual(client.timeline(self.cids["cid"])["cid"], self.cids["cid"])
+
+    def test_names_tags_and_the_block_list(self) -> None:
+        client = self.client()
+        cid, other = self.cids["cid"], self.cids["offline"]
+        client.bind_aliases([(cid, "ann"), (other, "ann")])
+        self.assertEqual((client.alias_of(cid), sorted(client.cids_of("ann"))), ("ann", sorted([cid, other])))
+        self.assertEqual(len(client.push_alias("ann", Message("to ann", ttl=0))), 2)
+        self.assertEqual(len(client.push_batch([("ann", Message("again", ttl=0))], by_alias=True)), 2)
+        client.unbind_aliases([(other, "ann")])
+        client.unbind_alias("ann")
+        self.assertIsNone(client.alias_of(cid))
+        client.set_tags(cid, ["vip", "new"])
+        self.assertEqual(sorted(client.tags_of(cid)), ["new", "vip"])
+        self.assertEqual(client.add_tag("gold", [cid, UNKNOWN]), {cid: True, UNKNOWN: False})
+        self.assertEqual(client.count([Tag("custom_tag", ["gold", "silver"])]), 1)
+        self.assertEqual(client.dry_run(tags=[Tag("custom_tag", ["gold"])]).online, 1)
+        self.assertEqual(client.remove_tag("gold", [cid]), {cid: True})
+        client.block([cid])
+        self.assertEqual(client.push(cid, Message("blocked")).status, "successed_ignore")
+        self.assertEqual(client.dry_run([cid]).blocked, 1)
+        client.unblock([cid])
+        self.assertEqual(client.device_status([cid])[cid]["cid_status"], "online")
+        client.set_badge([cid], "+1")
+        gone, process = self.gateway.device("gone")
+        process.stop()
+        client.set_profile(gone, phone_type="android", region="11000000", notifications=False)
+        self.assertEqual(client.dry_run([gone]).muted, 1)
+        self.assertEqual(client.user_detail([gone])["validCids"][gone]["phone_type"], 1)
+        client.erase(gone)
+        self.assertEqual(client.user_detail([gone])["invalidCids"], [gone])
+
+    def test_lists_and_tags(self) -> None:
+        client = self.client()
+        task = client.create_list(Message("to some", ttl=0))
+        receipts = client.push_list(task, [self.cids["cid"], UNKNOWN])
+        self.assertEqual([(receipt.task_id, receipt.cid) for receipt in receipts], [(task, self.cids["cid"])])
+        client.bind_aliases([(self.cids["cid"], "lists")])
+        self.assertEqual(len(client.push_list(client.create_list(Message("x", ttl=0)), ["lists"], by_alias=True)), 1)
+        detail = client.push_list_alias_detail(client.create_list(Message("y", ttl=0)), ["lists"])
+        self.assertEqual(detail, {"lists": {self.cids["cid"]: "successed_online"}})
+        client.unbind_alias("lists")
+        self.assertRegex(client.push_tag([Tag("custom_tag", ["none"])], Message("z")), "^RASA_")
+        self.assertRegex(client.push_fast_custom_tag("none", Message("z")), "^RASA_")
 
 
 if __name__ == "__main__":
