@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "examples/python"))
 from ferry_backend import FerryBackend, FerryError, Message, Tag  # noqa: E402
 
 UNKNOWN = "0" * 32
+CAP = 40  # messages that a device may keep: above what those that are online have not acknowledged at any moment
 
 
 class ClientTests(unittest.TestCase):
@@ -27,7 +28,7 @@ class ClientTests(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.gateway = Gateway(cls.ferry, {"messageCap": 3, "capPolicy": "refuse"}).__enter__()
+        cls.gateway = Gateway(cls.ferry, {"messageCap": CAP, "capPolicy": "refuse"}).__enter__()
         cls.cids = cls.gateway.devices()
 
     @classmethod
@@ -90,12 +91,12 @@ class ClientTests(unittest.TestCase):
         def come_back(seconds: float) -> None:
             pauses.append(seconds)
             _, device = self.gateway.device("full")
-            self.assertEqual([self.received(device) for _ in range(3)], ["0", "1", "2"])
+            self.assertEqual([self.received(device) for _ in range(CAP)], [str(number) for number in range(CAP)])
             device.stop()
 
         client = self.client(sleep=come_back)
-        receipts = [client.push(cid, Message(str(number))) for number in range(4)]
-        self.assertEqual(len({receipt.task_id for receipt in receipts}), 4)
+        receipts = [client.push(cid, Message(str(number))) for number in range(CAP + 1)]
+        self.assertEqual(len({receipt.task_id for receipt in receipts}), CAP + 1)
         self.assertEqual(pauses, [60.0])
 
     def test_a_gateway_that_stays_busy_is_given_up(self) -> None:
@@ -103,7 +104,7 @@ class ClientTests(unittest.TestCase):
         process.stop()
         pauses: list[float] = []
         client = self.client(sleep=pauses.append, busy_retries=2)
-        for number in range(3):
+        for number in range(CAP):
             client.push(cid, Message(str(number)))
         with self.assertRaises(FerryError) as caught:
             client.push(cid, Message("one too many"))
