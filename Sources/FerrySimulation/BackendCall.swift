@@ -75,9 +75,10 @@ extension BackendCall {
             let aps = #"{"alert":{"title":"T","body":"\#(post.alertMarker)"}}"#
             alert = #","push_channel":{"ios":{"type":"notify","aps":\#(aps)}}"#
         }
+        let strategy = post.strategy == 1 ? "" : #","strategy":{"default":\#(post.strategy)}"#
         // Some are slow.
         let speed = post.isTagged && (post.first ?? 0) % 3 == 0 ? #","speed":\#((post.first ?? 0) % 7 + 1)"# : ""
-        return #""settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)\#(speed)},"#
+        return #""settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)\#(strategy)\#(speed)},"#
             + #""push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}\#(alert)"#
     }
 

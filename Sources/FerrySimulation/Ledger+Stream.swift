@@ -105,6 +105,7 @@ extension Ledger {
         let isOffLine = push.flags.contains(.offLine)
         trace.note("push", link.number, number, isOffLine ? 1 : 0, "device \(device) seq \(push.seq)")
         guard post.device == device else { throw fail("P1", "post \(number) went to device \(device)") }
+        guard post.strategy != 2 else { throw fail("P5", "post \(number) was for the wake-up channel alone") }
         guard push.payload.count == post.payloadSize else { throw fail("P1", "post \(number) was changed") }
         guard !post.isRefused else { throw fail("P1", "post \(number) was refused, and delivered") }
         guard post.attempts > 0 else { throw fail("P1", "post \(number) was not posted, and delivered") }
@@ -135,6 +136,8 @@ extension Ledger {
     private func checkFlag(_ isOffLine: Bool, _ post: Post, _ device: Int) throws(Violation) {
         let facts = devices[device]
         if isOffLine {
+            // It was asked of the wake-up channel before.
+            guard post.strategy != 4 else { return }
             guard let since = facts.onlineSinceStep, post.firstSentStep > since, facts.current != nil else { return }
             throw fail("P4", "post \(post.number) is marked offLine, and its device was online all the time")
         }

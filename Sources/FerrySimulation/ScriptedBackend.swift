@@ -223,6 +223,11 @@ final class ScriptedBackend {
             Violation(promise: promise, what: "\(what) was answered with \(String(decoding: answer, as: UTF8.self))")
         }
         switch call.call {
+        case .post(let number) where world.ledger.isWithoutToken(answer, number):
+            // For good: it is not tried again.
+            world.trace.note("no token", number)
+            world.ledger.refused(number)
+        case .reuse(let number) where world.ledger.isWithoutToken(answer, number): return
         case .post(let number):
             guard let start = answer.end(of: #""data":{""#) else { throw wrong("API", "post \(number)") }
             let task = answer.word(from: start)

@@ -127,8 +127,9 @@ extension World {
     func answerStub() {
         guard !waitingStubs.isEmpty else { return }
         let (request, device) = waitingStubs.remove(at: dice.below(waitingStubs.count))
-        ledger.stubAnswered(request.stub, device: device)
-        request.answer(dice.chance(scenario.wakeRefusals) ? .refused("not now") : .accepted)
+        let isAccepted = !dice.chance(scenario.wakeRefusals)
+        ledger.stubAnswered(request.stub, device: device, isAccepted: isAccepted)
+        request.answer(isAccepted ? .accepted : .refused("not now"))
     }
 
     // MARK: - Ends
