@@ -1,6 +1,7 @@
 internal import FerryAPI
 internal import FerryCore
 internal import FerryIO
+internal import FerryReceipts
 internal import FerryRouting
 internal import FerryStore
 
@@ -8,6 +9,11 @@ internal import FerryStore
 enum ControlEffect {
     /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
     case answer(APIOrigin, APIAnswer)
+    case schedule(ScheduleEffect)
+    /// They go out; what the disk refused is tried again.
+    case receiptsAdded(ReceiptLaneName, [ReceiptEntry])
+    /// Rows of receipts that are over, by number.
+    case receiptsGone(ReceiptLaneName, [UInt64])
     case listStored(TaskContent, TagAudience?)
     case tagGathered(TagAudience, [TagExpansion.Part], isLast: Bool)
     case tagPlaced(Identifier128)
@@ -40,6 +46,8 @@ extension Shard {
         for row in rows { control.note(row, segment: segment) }
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
+        case .schedule(let effect): committed(effect, segment: segment)
+        case .receiptsAdded(let lane, let entries): receiptsAdded(lane, entries)
         case .listStored(let content, let audience): listStored(content, audience)
         case .tagGathered(let order, let parts, let isLast): tagGathered(order, parts, isLast: isLast)
         case .tagPlaced(let task): tagPlaced(task)
@@ -47,7 +55,7 @@ extension Shard {
         case .users(let effect):
             users.unwritten -= 1
             usersWritten(effect)
-        case nil: return
+        case .receiptsGone, nil: return
         }
     }
 
@@ -55,6 +63,9 @@ extension Shard {
     mutating func controlRefused(_ effect: ControlEffect?) {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
+        case .schedule(let effect): refused(effect)
+        case .receiptsAdded(let lane, let entries): receiptsRefused(lane, entries)
+        case .receiptsGone(let lane, let numbers): receiptsStay(lane, numbers)
         case .listStored(let content, _): listRefused(content)
         case .tagGathered(let order, _, let isLast): tagGatheringRefused(order, isLast: isLast)
         case .tagPlaced(let task): tagPlacedRefused(task)
@@ -86,12 +97,14 @@ extension Shard {
     /// A row that is there.
     private mutating func restoreControl(_ row: ControlRow) {
         switch row.table {
+        case .schedule: restoreSchedule(row)
         case .listTask: restoreListTask(row)
         case .tagCall: restoreTagCall(row)
         case .tagAudience: restoreTagAudience(row)
         case .tagCursor: restoreTagCursor(row)
         case .alias: restoreAlias(row)
         case .profile: restoreProfile(row)
+        case .receiptLane: restoreLane(row)
         case .task, .counters, .curve, .receipt, .listContent: return
         }
     }

@@ -18,9 +18,14 @@ extension Shard {
         let policy = environment.configuration.delivery
         let wasOnline = devices[device].machine.presence.isOnline
         devices[device].machine.handle(event, now: now, policy: policy, actions: &actions)
-        if wasOnline && !devices[device].machine.presence.isOnline {
+        let isOnline = devices[device].machine.presence.isOnline
+        if wasOnline && !isOnline {
             devices[device].absences &+= 1
             note(.wentOffline, device)
+        }
+        if wasOnline != isOnline {
+            notePresenceNews(device, isOnline: isOnline)
+            if receiptDesk.isActive { notePresence(device, isOnline: isOnline) }
         }
         for action in actions { perform(action, device) }
         actions.removeAll(keepingCapacity: true)
@@ -59,6 +64,7 @@ extension Shard {
     mutating func end(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
         if message.isShared { return endShared(message, reason, device) }
         note(.ended(message.seq, reason), device)
+        if receiptDesk.isActive { noteReceipt(message.seq, reason, device) }
         let state = reason.state
         if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
         let cid = devices[device].cid

@@ -155,6 +155,7 @@ extension Shard {
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(task.payloadBytes))
         if entry.isIgnored { return note(.ended(entry.seq, .deviceBlocked), device) }
+        if receiptDesk.isActive { nameForReceipts(entry.seq, task.taskID, key.messageID, device) }
         segmentDevices.add(device, segment: location.segment)
         // What was for everybody before it comes before it.
         catchUp(device)

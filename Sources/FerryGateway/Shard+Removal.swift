@@ -52,6 +52,7 @@ extension Shard {
                 continue
             }
             note(.ended(message.seq, .deviceRemoved), device)
+            if receiptDesk.isActive { noteReceipt(message.seq, .deviceRemoved, device) }
             if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
             if isInTables(message.location.segment) { forgotten.append((removal.cid, message.seq)) }
         }

@@ -13,10 +13,10 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and
-/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends),
-/// `+Link` (backends' links), `+Users`, `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
-/// and `+Timeline` (what happened).
+/// (devices' frames), `+Broadcast`, `+BroadcastDevices`, `+Tasks` and `+Schedules` (pushes to all), `+Lists`, `+Tags` and
+/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
+/// (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`,
+/// `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
     let environment: ShardEnvironment
@@ -81,6 +81,7 @@ struct Shard: ~Copyable {
     var openBroadcasts: [Identifier128: [APIOrigin]] = [:]
     var placing: [Identifier128: PlacingBroadcast] = [:]
     var ownBroadcasts: [OwnBroadcast] = []
+    var tasks = ShardTasks()
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
     var lists: ListWork
@@ -88,6 +89,8 @@ struct Shard: ~Copyable {
     var orders: [PushOrders]
     /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
     var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
+    var receiptDesk: ReceiptDesk
+    var presence = PresenceBoard()
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     /// How many tokens this shard heard to be revoked: what was found good before is looked at again.
     var revocationCount: UInt32 = 0
@@ -174,6 +177,8 @@ struct Shard: ~Copyable {
             seed: Identifier128(high: random.next(), low: random.next()),
             apps: environment.configuration.apps.all.map(\.id))
         broadcasts = BroadcastTable(shard: index, shards: environment.configuration.shards)
+        receiptDesk = ReceiptDesk(
+            environment.configuration.apps.all.map(\.receipts), isActive: environment.receipts != nil)
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
@@ -219,6 +224,8 @@ struct Shard: ~Copyable {
         takeOwnOrders()
         advanceTimers()
         endBroadcastsInTime()
+        releaseSchedules()
+        pumpRestoredLanes()
         endListsInTime()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
@@ -230,6 +237,7 @@ struct Shard: ~Copyable {
         sendReceipts()
         answerBackends()
         answerLinks()
+        sendPresence()
         flushDirty()
         handOverFacts()
         endDelivery()
@@ -248,12 +256,14 @@ struct Shard: ~Copyable {
         return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
             || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
+            || hasReceiptsToDo
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
         if !acknowledging.isEmpty { next = min(next, acksDue) }
+        if !isDraining { next = min(next, tasks.schedules.nextDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
         let wait = (next - environment.clock()).inMilliseconds
@@ -285,7 +295,7 @@ struct Shard: ~Copyable {
         inbox = batch
     }
 
-    private mutating func handle(_ message: ShardMessage) {
+    mutating func handle(_ message: ShardMessage) {
         switch message {
         case .store(let events): for event in events { handle(event) }
         case .handOver(let handOver): receive(handOver)
@@ -301,9 +311,12 @@ struct Shard: ~Copyable {
             post(.reply(.revoked(origin)), to: origin.shard)
         case .place(let content): place(WantedPlaces(content: content, lacking: nil))
         case .placesKnown(let task): placesKnown(task)
+        case .task(let message): take(message)
         case .tokenClaimed(let claim): take(claim)
         case .tokenGivenUp(let claim): giveUp(claim)
         case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)
+        case .receiptNews(let news): take(news)
+        case .presence(let mail): take(mail)
         case .snapshot(let tell): tell(snapshot())
         case .drain: beginDrain()
         }
@@ -340,21 +353,6 @@ struct Shard: ~Copyable {
         requests.expire(now: now, limit: 4_096)
     }
 
-    // MARK: - Mail
-
-    /// Sends `message` to a shard at the end of the tick; to itself at once.
-    mutating func post(_ message: ShardMessage, to shard: Int) {
-        if shard == index { handle(message) } else { mail[shard].append(message) }
-    }
-
-    private mutating func postMail() {
-        mailOrders()
-        for shard in mail.indices where !mail[shard].isEmpty {
-            environment.mailboxes[shard].post(mail[shard])
-            mail[shard].removeAll(keepingCapacity: true)
-        }
-    }
-
     // MARK: - Stop
 
     private mutating func beginDrain() {
@@ -375,7 +373,7 @@ struct Shard: ~Copyable {
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
                 && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
+                && !receiptDesk.hasFresh && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
         else { return false }
         if !isQuiet {
             // Calls that come in from now on are refused where they come in.
@@ -395,12 +393,4 @@ struct Shard: ~Copyable {
         snapshot.storeBytes = storeBytes
         return snapshot
     }
-}
-
-/// What the poller calls the things that are not connections; a connection's generation is never this high.
-enum PollToken {
-    static let mailbox = UInt64.max
-    static let deviceListener = UInt64.max - 1
-    static let httpListener = UInt64.max - 2
-    static let linkListener = UInt64.max - 3
 }

@@ -27,6 +27,7 @@ enum ShardMessage: Sendable {
     case place(BroadcastContent)
     /// Tells the owner of the app that its places here are on disk.
     case placesKnown(Identifier128)
+    case task(TaskMessage)
     /// A device's record names this token now: to the shard that keeps the token's place.
     case tokenClaimed(TokenClaim)
     /// A device names it no more.
@@ -35,6 +36,9 @@ enum ShardMessage: Sendable {
     case tokenLost(TokenClaim, holder: CID)
     /// The log has answered for a device of this shard, which was so when it was asked.
     case timelineRead(TimelineOrder, Result<[UInt8], APIError>)
+    case presence(PresenceMail)
+    /// From the channel of receipts.
+    case receiptNews(ReceiptNews)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain
@@ -75,6 +79,8 @@ enum APIOrder: Sendable {
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
     case timeline(TimelineOrder)
+    /// To the owner of the app.
+    case task(TaskOrder)
     case user(UserOrder)
     case census(AppID, CensusOrder, APIOrigin)
 }

@@ -72,6 +72,7 @@ package enum APIAnswer: Hashable, Sendable {
     case user(UserAnswer)
     /// One JSON object, as it is.
     case timeline([UInt8])
+    case task(TaskAnswer)
     case native(NativeAnswer)
     case healthy
     case ready
@@ -83,7 +84,8 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .user, .native:
+        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .user, .native,
+            .task:
             HTTPResponse(status: 200, body: envelope)
         }
     }
@@ -147,6 +149,7 @@ package enum APIAnswer: Hashable, Sendable {
             }
             writer.notAccepted(refused)
             writer.endObject()
+        case .task(let answer): answer.writeData(to: &writer)
         case .list(let answer):
             writer.name("data")
             answer.write(to: &writer)
