@@ -110,7 +110,6 @@ enum DeviceWaiter {
     case tagTarget
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
-    case census(CensusGathering, CID)
     case tokenLoss(TokenClaim)
     case detail(DetailGathering)
     case removal(Removal)

@@ -204,7 +204,7 @@ extension Shard {
         case .timeline(let order): take(order)
         case .task(let order): take(order)
         case .user(let order): take(order)
-        case .census(let order): take(order)
+        case .census(let app, let order, let origin): take(order, of: app, origin)
         }
     }
 
@@ -219,7 +219,7 @@ extension Shard {
         case .broadcast(let origin, let result): fill(origin, result.map { .pushedAll(task: $0) })
         case .status(let origin, let statuses, let isComplete):
             collect(statuses, isComplete: isComplete, for: origin)
-        case .census(let origin, let census, let isComplete): collect(census, isComplete: isComplete, for: origin)
+        case .census(let origin, let census): collect(census, for: origin)
         case .timeline(let origin, let result): fill(origin, result.map { .timeline($0) })
         case .revoked(let origin): revocationTaken(origin)
         }

@@ -209,7 +209,6 @@ extension Shard {
             case .detail(let gathering): gather(gathering, device)
             case .removal(let removal): remove(removal, device: device)
             case .retention: if let device { forgetIfUnseen(device) }
-            case .census(let gathering, let cid): count(gathering, cid, device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }
         }

@@ -237,9 +237,6 @@ extension Shard {
             gather(gathering, nil)
         case .removal(let removal): removalRefused(removal)
         case .retention: return
-        case .census(let gathering, let cid):
-            gathering.isComplete = false
-            count(gathering, cid, nil)
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.
             EventLog.write(

@@ -82,7 +82,7 @@ enum APIOrder: Sendable {
     /// To the owner of the app.
     case task(TaskOrder)
     case user(UserOrder)
-    case census(CensusOrder)
+    case census(AppID, CensusOrder, APIOrigin)
 }
 
 /// How a push over a link is called.
@@ -126,7 +126,7 @@ enum ShardReply: Sendable {
     /// One JSON object.
     case timeline(APIOrigin, Result<[UInt8], APIError>)
     case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)], isComplete: Bool)
-    case census(APIOrigin, DeviceCensus, isComplete: Bool)
+    case census(APIOrigin, DeviceCensus)
 }
 
 /// An accepted message, as the API tells of it.

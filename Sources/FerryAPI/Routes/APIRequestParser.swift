@@ -2,7 +2,7 @@ internal import FerryCore
 
 /// Reads the parameters of calls. It keeps a JSON parser, so there is one a thread.
 package final class APIRequestParser {
-    private let limits: APILimits
+    let limits: APILimits
     private let json: JSONParser
 
     package init(limits: APILimits) {
