@@ -57,6 +57,7 @@ extension Shard {
 
     /// Why it cannot be taken; nil, and its content's bytes taken of the budget, when it can.
     private mutating func shortage(for order: BroadcastOrder) -> APIError? {
+        if let window = order.push.traits.window, window.upperBound <= now { return .windowOver(window) }
         if isDiskShort { return refusal(.disk) }
         if isMemoryShort(for: order.push.payload.count + MemoryCost.order) { return refusal(.memory) }
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
@@ -83,15 +84,16 @@ extension Shard {
     private mutating func accept(_ order: BroadcastOrder) {
         _ = requests.begin(order.key.key, content: order.key.content)
         openBroadcasts[order.key.key] = [order.origin]
-        let expiresAt: Instant =
+        var expiresAt: Instant =
             switch order.push.ttl {
             case .liveOnly: now
             case .milliseconds(let milliseconds): now + .milliseconds(milliseconds)
             }
+        if let window = order.push.traits.window { expiresAt = min(expiresAt, window.upperBound) }
         let broadcast = AcceptedBroadcast(
             app: order.app, taskID: TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .app),
             messageID: MessageID(randomIdentifier()), acceptedAt: now, expiresAt: expiresAt, request: order.key,
-            payload: order.push.payload)
+            traits: order.push.traits, payload: order.push.payload)
         let content = BroadcastContent(
             broadcast,
             compressed: compressor.compressed(order.push.payload, environment.configuration.compressionBytes),

@@ -72,7 +72,7 @@ extension Shard {
             if isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
             return
         }
-        let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
+        let isTold = message.isMissedWhenDropped && (state == .expired || state == .overflowed)
         // The row of a drop that is told goes once the drop is on disk: until then a restart must find the one or the other.
         if !isTold, isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
         let record = Record.settled(cid: cid, seq: message.seq, state: state, isTold: isTold)

@@ -93,6 +93,9 @@ extension Shard {
 
     /// The answer for one push over a connection of this shard, which leaves with all others at the end of the turn.
     mutating func fill(_ origin: APIOrigin, _ receipt: PushReceipt) {
+        guard !receipt.isIgnored else {
+            return fill(origin, .success(.pushed(task: receipt.taskID, cid: receipt.cid, .ignored)))
+        }
         guard let slot = connections.index(of: origin.connection), let backend = backends[slot] else { return }
         backend.fill(
             origin.slot, PushedResponse(task: receipt.taskID, cid: receipt.cid, isOnline: receipt.wasOnline))

@@ -26,7 +26,7 @@ extension Shard {
             (
                 "tags",
                 lists.tags.calls.count + lists.tags.gatherings.count + lists.tags.expansions.count
-                    + (lists.tags.step == nil ? 0 : 1)
+                    + (lists.tags.step == nil && lists.tags.awaited == nil ? 0 : 1)
             ),
             ("passes", broadcasts.sweeping.count),
             ("receipts", receiptDesk.fresh.count + receiptDesk.again.count + receiptDesk.goneAgain.count),

@@ -185,6 +185,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: message.location,
             payloadBytes: message.payloadBytes, isLiveOnly: message.isLiveOnly, hasOwnAlert: message.hasOwnAlert,
-            wasOffline: true, stub: stub, isReference: message.isReference)
+            wasOffline: true, stub: stub, isReference: message.isReference, route: message.route)
     }
 }

@@ -131,7 +131,7 @@ struct PushReceipt: Sendable, Equatable, BitwiseCopyable {
     let taskID: TaskID
     let cid: CID
     let wasOnline: Bool
-    /// The device is blocked: nothing is sent.
+    /// The device is blocked, or the message's own filter passes it over: nothing is sent.
     let isIgnored: Bool
 
     init(taskID: TaskID, cid: CID, wasOnline: Bool, isIgnored: Bool = false) {

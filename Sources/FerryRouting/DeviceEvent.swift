@@ -17,6 +17,8 @@ package enum DeviceEvent: Hashable, Sendable {
     case dueSynced
     /// The wake-up channel answered for the default stub, or for one message's own alert.
     case stubAnswered(StubPlan)
+    /// The wake-up channel answered for a message whose strategy begins there.
+    case handOverAnswered(Seq, isAccepted: Bool)
     /// The message's own alert was not asked for after all: while its text was read, the device came back.
     case stubWithdrawn(Seq)
     case tokenChanged(hasToken: Bool)
@@ -27,6 +29,8 @@ package enum DeviceEvent: Hashable, Sendable {
     case broadcastMissed(Seq)
     /// The store cannot give this message any more.
     case unreadable(Seq)
+    /// The session's client does not take this kind of content: `next` goes on with what follows.
+    case kindNotTaken(Seq)
     case timePassed
 }
 

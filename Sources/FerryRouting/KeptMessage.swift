@@ -32,14 +32,22 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
     /// Its content is its task's, of which there is one for many devices: `payloadBytes` counts for the device, and takes no
     /// room of its own.
     package let isReference: Bool
+    /// By which ways it goes.
+    package internal(set) var route: DeliveryRoute
     /// The device was offline, or a stub was asked for, between acceptance and now (P4).
     package var wasOffline: Bool
     package var stub: Stub
 
+    /// It is with the wake-up channel, or about to be. Until that has answered nothing behind it in the stream is sent.
+    package var isHandingOver: Bool { route.handsOver && (stub == .due || stub == .requested) }
+
+    /// Whether a gap in the stream tells of it when it is dropped.
+    package var isMissedWhenDropped: Bool { !isLiveOnly && route != .wakeOnly }
+
     package init(
         seq: Seq, expiresAt: Instant, location: RecordLocation, payloadBytes: UInt32, isLiveOnly: Bool,
-        hasOwnAlert: Bool, wasOffline: Bool, stub: Stub, isShared: Bool = false,
-        isReference: Bool = false
+        hasOwnAlert: Bool, wasOffline: Bool, stub: Stub, isShared: Bool = false, isReference: Bool = false,
+        route: DeliveryRoute = .ownFirst
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
@@ -50,6 +58,7 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
         self.wasOffline = wasOffline
         self.stub = stub
         self.isShared = isShared
+        self.route = route
         self.isReference = isReference
     }
 }

@@ -20,6 +20,8 @@ enum BackendCall {
     case revoke(Int)
     /// What happened to a device's messages, or to the one of this post; so many events at most.
     case timeline(device: Int, post: Int?, limit: Int)
+    /// The end of a device; `isGone`: it has come already.
+    case erase(Int, cid: String, isGone: Bool)
 }
 
 /// A call whose answer has not come.
@@ -56,6 +58,7 @@ extension BackendCall {
                 token)
         case .revoke(let index):
             Self.bytes("DELETE /v2/\(world.app.text)/auth/\(world.ledger.apiTokens[index].text)", token)
+        case .erase(_, let cid, _): Self.bytes("DELETE /v1/\(world.app.text)/devices/\(cid)", token)
         case .timeline(let device, let post, let limit):
             Self.bytes(
                 "GET /v1/\(world.app.text)/devices/\(world.cidText(device))/timeline?limit=\(limit)"
@@ -75,9 +78,10 @@ extension BackendCall {
             let aps = #"{"alert":{"title":"T","body":"\#(post.alertMarker)"}}"#
             alert = #","push_channel":{"ios":{"type":"notify","aps":\#(aps)}}"#
         }
+        let strategy = post.strategy == 1 ? "" : #","strategy":{"default":\#(post.strategy)}"#
         // Some are slow.
         let speed = post.isTagged && (post.first ?? 0) % 3 == 0 ? #","speed":\#((post.first ?? 0) % 7 + 1)"# : ""
-        return #""settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)\#(speed)},"#
+        return #""settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)\#(strategy)\#(speed)},"#
             + #""push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}\#(alert)"#
     }
 
@@ -113,7 +117,7 @@ extension BackendCall {
         switch self {
         case .post(let number), .postToAll(let number), .postToTags(let number): ledger.ofOneCall(number)
         case .postToList(let numbers): numbers
-        case .createList, .reuse, .status, .revoke, .timeline: 0..<0
+        case .createList, .reuse, .status, .revoke, .timeline, .erase: 0..<0
         }
     }
 

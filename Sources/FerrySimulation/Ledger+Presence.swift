@@ -145,7 +145,8 @@ extension Ledger {
             if !isSettled || hasOwn || scenario.diskFaults > 0 { devices[device].stubStep = nil }
         }
         for number in posts.indices { posts[number].ownStubs = 0 }
-        wokenByOwn.subtract(ownInFlight)
+        // What begins with the channel may have ended for want of its answer.
+        wokenByOwn.subtract(ownInFlight.filter { !posts[$0].handsOver })
         ownInFlight = []
         tokensAfterRestart()
         turnedThisCycle = []

@@ -54,6 +54,8 @@ extension Ledger {
             case ("delivered", "acknowledged"): post.isSent
             case ("expired", "ttl"): !post.isLiveOnly && post.firstSentAt + .milliseconds(post.ttl) <= clock.now
             case ("expired", "no_live_session"), ("expired", "live_session_ended"): post.isLiveOnly
+            case ("handed", "handed_over"): post.handsOver && post.isWithChannel
+            case ("failed", "hand_over_refused"), ("failed", "hand_over_unanswered"): post.strategy == 2
             case ("overflowed", "message_cap"), ("overflowed", "byte_cap"): scenario.hasCap
             default: false
             }

@@ -35,6 +35,7 @@ final class Ledger {
     var apiTokens: [APITokenFacts] = []
     /// Tasks with stored content, by the number of their first post.
     var lists: [Int: ListFacts] = [:]
+    var erased: Erasure?
     /// What was told of posts.
     var stories: [Int: StoryAnswer.Message] = [:]
     /// What a start would find of a device if the power went now.
@@ -157,7 +158,7 @@ final class Ledger {
 
     private func checkMissing(_ device: Int) throws(Violation) {
         let missing = posts.filter {
-            $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly
+            $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly && $0.isOwedToApp
         }
         if !scenario.hasCap, let lost = missing.first(where: \.isLong) {
             throw fail("P1", "post \(lost.number) for device \(device) was accepted and never handed to its app")

@@ -16,6 +16,10 @@ struct Post {
     let isListed: Bool
     /// So are those of a push to all that meet a condition. Who gets it is fixed by the answer; each gets it at its time.
     let isTagged: Bool
+    /// GeTui's: 1 to 4.
+    let strategy: Int
+    /// The wake-up channel took it, by strategy 2 or 4.
+    var isWithChannel = false
     /// The device was registered, and its client knew, before the call.
     var isOwed = true
 
@@ -48,7 +52,7 @@ struct Post {
 
     init(
         number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int, first: Int? = nil,
-        isListed: Bool = false, isTagged: Bool = false
+        isListed: Bool = false, isTagged: Bool = false, strategy: Int = 1
     ) {
         self.number = number
         self.device = device
@@ -58,7 +62,13 @@ struct Post {
         self.first = first
         self.isListed = isListed
         self.isTagged = isTagged
+        self.strategy = strategy
     }
+
+    /// The wake-up channel has it first.
+    var handsOver: Bool { strategy == 2 || strategy == 4 }
+    /// The app of its device is owed it.
+    var isOwedToApp: Bool { strategy != 2 && !(strategy == 4 && isWithChannel) }
 
     var isForAll: Bool { first != nil && !isListed && !isTagged }
     var isLiveOnly: Bool { ttl == 0 }
@@ -155,4 +165,6 @@ struct DeviceFacts {
     var offlineSinceStep = 0
     /// All tokens that it ever named.
     var everClaimed: Set<Int> = []
+    /// A backend has asked for its end.
+    var wasErased = false
 }

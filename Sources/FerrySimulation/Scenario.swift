@@ -32,6 +32,8 @@ struct Scenario {
     var shortLived: Int
     var liveOnly: Int
     var ownAlerts: Int
+    /// Of posts to one device, those with another strategy than 1.
+    var strategies = 0
     var wakeRefusals: Int
     /// Milliseconds that the app holds a message before it has it.
     var handlingTime: Int
@@ -91,6 +93,7 @@ struct Scenario {
         liveOnly = dice.pick([0, 50, 200]) ?? 0
         ownAlerts = dice.pick([0, 100, 400]) ?? 0
         wakeRefusals = dice.pick([0, 100]) ?? 0
+        strategies = dice.pick([0, 0, 300]) ?? 0
         handlingTime = dice.pick([0, 0, 200, 3_000]) ?? 0
         neverAcknowledging = dice.pick([0, 0, 200]) ?? 0
         stalls = dice.pick([0, 0, 2]) ?? 0

@@ -223,6 +223,11 @@ final class ScriptedBackend {
             Violation(promise: promise, what: "\(what) was answered with \(String(decoding: answer, as: UTF8.self))")
         }
         switch call.call {
+        case .post(let number) where world.ledger.isWithoutToken(answer, number):
+            // For good: it is not tried again.
+            world.trace.note("no token", number)
+            world.ledger.refused(number)
+        case .reuse(let number) where world.ledger.isWithoutToken(answer, number): return
         case .post(let number):
             guard let start = answer.end(of: #""data":{""#) else { throw wrong("API", "post \(number)") }
             let task = answer.word(from: start)
@@ -254,6 +259,11 @@ final class ScriptedBackend {
         case .revoke(let token):
             guard Post.contains(#""code":0"#, in: answer) else { throw wrong("API", "the end of a token") }
             world.ledger.apiTokens[token].hasEnded = true
+        case .erase(_, _, let isGone):
+            guard Post.contains(isGone ? "target user is invalid" : #""code":0"#, in: answer) else {
+                throw wrong("P6", "the end of a device, which \(isGone ? "had come" : "was there"),")
+            }
+            world.ledger.erased = call.call.erasure
         case .timeline(let device, let post, _):
             try world.ledger.told(StoryAnswer(answer), of: device, post: post)
         }

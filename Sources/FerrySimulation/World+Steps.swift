@@ -84,10 +84,13 @@ extension World {
         var ttl = Post.longTTL
         if dice.chance(scenario.shortLived) { ttl = dice.within(1...20_000) }
         if dice.chance(scenario.liveOnly) { ttl = 0 }
+        // A link has no word for them.
+        let strategy = !isOverLinks && dice.chance(scenario.strategies) ? dice.within(2...4) : 1
+        let hasOwnAlert = strategy == 1 ? dice.chance(scenario.ownAlerts) : strategy != 3
         ledger.posts.append(
             Post(
-                number: number, device: device, ttl: ttl, hasOwnAlert: dice.chance(scenario.ownAlerts),
-                payloadBytes: dice.within(20...max(20, scenario.payloadBytes))))
+                number: number, device: device, ttl: ttl, hasOwnAlert: hasOwnAlert,
+                payloadBytes: dice.within(20...max(20, scenario.payloadBytes)), strategy: strategy))
         backend.post(number)
         // A backend may say everything twice.
         if dice.chance(scenario.repeats) { dice.pick(backends)?.post(number) }

@@ -108,6 +108,7 @@ package struct AcceptedMessage: Equatable, Sendable {
     /// What the API answered: whether the device was online at acceptance.
     package var wasOnline: Bool
     package var request: RequestKey?
+    package var traits: MessageTraits
     package var alert: OwnAlert?
     package var payload: [UInt8]
     /// Set where the record only refers to the content of its task: `alert` and `payload` are empty then, and `messageID` and,
@@ -118,8 +119,8 @@ package struct AcceptedMessage: Equatable, Sendable {
 
     package init(
         cid: CID, seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant,
-        stub: StubNeed, wasOnline: Bool, request: RequestKey?, alert: OwnAlert?, payload: [UInt8],
-        reference: ContentReference? = nil
+        stub: StubNeed, wasOnline: Bool, request: RequestKey?, traits: MessageTraits = .none, alert: OwnAlert?,
+        payload: [UInt8], reference: ContentReference? = nil
     ) {
         self.cid = cid
         self.seq = seq
@@ -130,6 +131,7 @@ package struct AcceptedMessage: Equatable, Sendable {
         self.stub = stub
         self.wasOnline = wasOnline
         self.request = request
+        self.traits = traits
         self.alert = alert
         self.payload = payload
         self.reference = reference

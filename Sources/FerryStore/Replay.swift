@@ -120,7 +120,7 @@ struct Replay {
         ReplayedMessage(
             message: RecoveredMessage(
                 seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
-                payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, stub: fields.stub,
+                payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, route: fields.route, stub: fields.stub,
                 location: location, isReference: fields.reference != nil),
             accepted: fields.stub, hasRow: hasRow)
     }

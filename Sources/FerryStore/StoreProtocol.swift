@@ -286,6 +286,7 @@ package struct RecoveredMessage: Equatable, Sendable {
     package var isLiveOnly: Bool
     package var payloadBytes: UInt32
     package var hasOwnAlert: Bool
+    package var route: DeliveryRoute
     /// `.due` until a `stubSettled` covers it; nil once settled.
     package var stub: StubNeed?
     package var location: RecordLocation
@@ -293,14 +294,15 @@ package struct RecoveredMessage: Equatable, Sendable {
     package var isReference: Bool
 
     package init(
-        seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool, stub: StubNeed?,
-        location: RecordLocation, isReference: Bool = false
+        seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool,
+        route: DeliveryRoute = .ownFirst, stub: StubNeed?, location: RecordLocation, isReference: Bool = false
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
         self.isLiveOnly = isLiveOnly
         self.payloadBytes = payloadBytes
         self.hasOwnAlert = hasOwnAlert
+        self.route = route
         self.stub = stub
         self.location = location
         self.isReference = isReference

@@ -53,6 +53,8 @@ struct DeviceWalkTests {
         case .loseTaken: 16
         case .event(.broadcastEnded): 17
         case .event(.broadcastMissed): 18
+        case .event(.handOverAnswered): 19
+        case .event(.kindNotTaken): 20
         }
     }
 }
