@@ -146,6 +146,15 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "timelineBytes", 1_048_576...1 << 44, "bytes of the timeline log; `off` keeps none",
             { $0.timelineBytes = Int($1) }, off: { $0.timelineBytes = nil }),
+        .integer(
+            "reportDays", 1...3_650, "days for which tasks and days are reported", { $0.reportDays = Int($1) }),
+        .integer(
+            "reportTasks", 1...1_000_000,
+            "tasks that are reported; of more the oldest that have ended are forgotten", { $0.reportTasks = Int($1) }),
+        .integer(
+            "reportOffsetMinutes", -720...840,
+            "how far ahead of UTC the clocks are by which reports count days and tell times",
+            { $0.reportOffset = UTCOffset(minutes: Int($1)) }),
     ]
 
     private static func integer(

@@ -101,6 +101,7 @@ enum DeviceWaiter {
     case push(PushOrders)
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
+    case single(SingleGathering, FoundTask)
     case tokenLoss(TokenClaim)
 }
 

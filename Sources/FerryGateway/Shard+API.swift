@@ -88,7 +88,7 @@ extension Shard {
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
         case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
-            .userStatus where isDraining,
+            .userStatus where isDraining, .report where isDraining,
             .timeline where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
@@ -99,6 +99,7 @@ extension Shard {
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
         case .timeline(let query) where isMemoryShort(for: query.weight): fill(origin, .failure(refusal(.memory)))
         case .timeline(let query): if let app { askTimeline(query, app, origin) }
+        case .report(let request): if let app { ask(request, app, origin) }
         }
     }
 

@@ -55,6 +55,7 @@ extension Shard {
     /// A broadcast has ended at this device.
     mutating func endShared(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
         note(.ended(message.seq, reason), device)
+        countSharedEnd(message, reason, device)
         broadcasts.left(devices.appNumber(of: device), ordinal: message.broadcastOrdinal)
     }
 

@@ -88,7 +88,7 @@ extension Shard {
             + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
             + backends.count * MemoryCost.knownHead
             + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
-            + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
+            + revokedTokens.count * MemoryCost.revokedToken + book.count * MemoryCost.report + loading.count * MemoryCost.loading + bufferBytes
             + requestBytes + answerBytes + waitingBytes + segmentDevices.count * MemoryCost.inSegment
             + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }
@@ -132,6 +132,8 @@ enum MemoryCost {
     /// A message or a change of a record, until its segment retires.
     static let inSegment = 8
     static let revokedToken = 192
+    /// Counters of a task, or of an app's day.
+    static let report = 384
     /// A device whose record is asked for.
     static let loading = 256
     /// A push beside its payload.

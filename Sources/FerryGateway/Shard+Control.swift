@@ -1,12 +1,15 @@
 internal import FerryAPI
 internal import FerryCore
 internal import FerryIO
+internal import FerryStats
 internal import FerryStore
 
 /// What follows when control rows are on disk, or cannot get there.
 enum ControlEffect {
     /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
     case answer(APIOrigin, APIAnswer)
+    /// What was counted is in rows on disk, and reports may tell of it.
+    case counted([ReportRow], [ReportReply])
 }
 
 /// A look at a queue of control rows.
@@ -33,6 +36,7 @@ extension Shard {
         for row in rows { control.note(row, segment: segment) }
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
+        case .counted(_, let replies): for reply in replies { send(reply) }
         case nil: return
         }
     }
@@ -41,6 +45,7 @@ extension Shard {
     mutating func controlRefused(_ effect: ControlEffect?) {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
+        case .counted(let rows, let replies): countsRefused(rows, replies)
         case nil: return
         }
     }
@@ -61,7 +66,9 @@ extension Shard {
     /// A row that is there.
     private mutating func restoreControl(_ row: ControlRow) {
         switch row.table {
-        case .alias, .profile, .task, .counters, .curve, .receipt: return
+        // Read before all else, see `restoreReports`.
+        case .counters, .curve: return
+        case .alias, .profile, .task, .receipt: return
         }
     }
 

@@ -22,6 +22,7 @@ extension Shard {
             devices[device].absences &+= 1
             note(.wentOffline, device)
         }
+        if wasOnline != devices[device].machine.presence.isOnline { countOnline(device, isOnline: !wasOnline) }
         for action in actions { perform(action, device) }
         actions.removeAll(keepingCapacity: true)
         deviceActions.append(actions)
@@ -63,6 +64,7 @@ extension Shard {
         giveBackRoom(Int(message.payloadBytes))
         let cid = devices[device].cid
         if state == .delivered {
+            countEnd(reason, device)
             if isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
             return
         }
@@ -73,8 +75,10 @@ extension Shard {
         if isTold { markChanged(device) }
         let effect: CommitEffect? = isTold ? .dropRecorded(cid, record, segment: message.location.segment) : nil
         if let effect, devices[device].holdsDrops {
+            // It is counted when its record goes to the disk.
             deferred.append((record, effect))
         } else {
+            countEnd(reason, device)
             append(record, effect)
         }
     }
@@ -112,6 +116,7 @@ extension Shard {
     // MARK: - The record
 
     mutating func noteSeen(_ device: Int) {
+        countComing(device)
         devices[device].seenAt = now
         append(.deviceSeen(cid: devices[device].cid, at: now), .recordChanged(devices[device].cid))
         devices[device].pendingChanges += 1
@@ -187,6 +192,7 @@ extension Shard {
                 }
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
+            case .single(let gathering, let single): gather(gathering, single, device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }
         }

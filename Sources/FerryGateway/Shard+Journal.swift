@@ -42,11 +42,17 @@ extension Shard {
             deferred = []
             deferredUntil = .distantFuture
             for (record, effect) in again {
-                if isHeld(effect) { deferred.append((record, effect)) } else { append(record, effect) }
+                if isHeld(effect) {
+                    deferred.append((record, effect))
+                } else {
+                    countDrop(effect, 1)
+                    append(record, effect)
+                }
             }
             placeAgain()
             readAgain()
         }
+        appendReports()
         if !journal.isEmpty {
             lastTicket &+= 1
             let batch = journal.take()
@@ -190,6 +196,7 @@ extension Shard {
         case .pushTokenChanged(let cid, _, _), .recordChanged(let cid):
             if let device = devices.index(of: cid) { devices[device].pendingChanges -= 1 }
         case .dropRecorded(_, let record, _), .stubsDueRecorded(_, let record):
+            countDrop(effect, -1)
             deferred.append((record, effect))
             deferredUntil = min(deferredUntil, now + .seconds(1))
         case .apiTokenRevoked(_, _, let origin): fill(origin, .failure(.busy(retryAfterSeconds: 5)))
@@ -216,6 +223,9 @@ extension Shard {
             gathering.isComplete = false
             gather(gathering, cid, nil)
         case .timeline(let order): answer(order, .failure(.busy(retryAfterSeconds: 5)))
+        case .single(let gathering, let single):
+            gathering.isComplete = false
+            gather(gathering, single, nil)
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.
             EventLog.write(
@@ -227,6 +237,7 @@ extension Shard {
         let cid = registration.cid
         let device =
             devices.index(of: cid) ?? devices.insert(DeviceRecord(registration: registration))
+        countRegistration(device)
         broadcasts.register(broadcastLine(of: registration.app), Partition(of: cid))
         markChanged(device, segment: segment)
         let waiters = loading.removeValue(forKey: cid) ?? []

@@ -18,6 +18,8 @@ extension Shard {
             ("storeBytes", storeBytes - loggedBytes), ("pendingMessages", pendingMessages),
             ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
             ("openBroadcasts", openBroadcasts.count + placing.count + unplaced.count + broadcasts.coming),
+            ("reported", Int(clamping: reportedSum.kept) - tally.kept), ("reportReplies", reportReplies.count),
+            ("reportQuestions", reportQuestions.count),
             ("passes", broadcasts.sweeping.count),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]

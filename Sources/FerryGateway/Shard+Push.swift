@@ -108,6 +108,7 @@ extension Shard {
         let offset = journal.writer.bytes.count
         let length = RecordCodec.append(fields, to: &journal.writer)
         devices[device].pendingChanges += 1
+        countAccepted(Int(order.app))
         journal.accepts.append(
             PendingAccept(
                 order: order, seq: seq, messageID: fields.messageID, taskID: fields.taskID,
@@ -135,7 +136,9 @@ extension Shard {
         }
         return AcceptedFields(
             cid: order.cid, seq: seq, messageID: MessageID(order.link?.message ?? randomIdentifier()),
-            taskID: TaskID(order.link?.task ?? randomIdentifier(), monthDay: now.monthDay, kind: .single),
+            taskID: TaskID(
+                (order.link?.task ?? randomIdentifier()).ending(in: Partition(of: order.cid).index),
+                monthDay: now.monthDay, kind: .single),
             acceptedAt: now, expiresAt: expiresAt, stub: stub, wasOnline: isOnline, request: order.key,
             alert: content.alert, payload: content.payload)
     }
@@ -189,6 +192,7 @@ extension Shard {
     /// The message is not on disk and will not be.
     mutating func refused(_ pending: PendingAccept) {
         let bytes = Int(pending.order.payloadBytes)
+        countAccepted(Int(pending.order.app), -1)
         giveBackRoom(bytes)
         let device = Int(pending.device)
         if holds(device, pending.order.cid) {

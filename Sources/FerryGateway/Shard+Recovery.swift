@@ -120,6 +120,7 @@ struct ShardRecovery: Sendable {
 extension Shard {
     mutating func restore(_ recovery: ShardRecovery) {
         let policy = environment.configuration.delivery
+        restoreReports(recovery)
         restoreBroadcasts(recovery)
         restoreControl(recovery.controlRows)
         for found in recovery.devices {

@@ -136,6 +136,12 @@ struct Shard: ~Copyable {
     var counters = ShardSnapshot()
     /// Messages, counted from facts alone.
     var tally = DeliveryCounters()
+    /// The same by task and by day, for backends.
+    var book: ReportBook
+    var curve: OnlineCurve
+    /// Parts of reports that leave when what they tell of is on disk.
+    var reportReplies: [ReportReply] = []
+    var reportQuestions: [APIOrigin: ReportGathering] = [:]
     /// Facts of this tick, for the timeline.
     var facts = FactWriter()
     var isDraining = false
@@ -170,6 +176,11 @@ struct Shard: ~Copyable {
             seed: Identifier128(high: random.next(), low: random.next()),
             apps: environment.configuration.apps.all.map(\.id))
         broadcasts = BroadcastTable(shard: index, shards: environment.configuration.shards)
+        book = ReportBook(
+            shard: index, shards: environment.configuration.shards, offset: environment.configuration.reportOffset,
+            now: now, retention: environment.configuration.reportDays,
+            taskLimit: environment.configuration.reportTasks)
+        curve = OnlineCurve(now: now)
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
@@ -203,6 +214,7 @@ struct Shard: ~Copyable {
     mutating func tick(wait: Int32) {
         let count = poller.wait(milliseconds: network?.mayHaveEvents(for: index) == true ? 0 : wait)
         now = environment.clock()
+        book.timePassed(now)
         for position in 0..<count {
             let event = poller.event(position)
             handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
@@ -213,6 +225,7 @@ struct Shard: ~Copyable {
         takeOwnOrders()
         advanceTimers()
         endBroadcastsInTime()
+        drawCurve()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
@@ -244,6 +257,7 @@ struct Shard: ~Copyable {
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd)
+        next = min(next, book.rowsDue, book.nextDay, curve.next)
         if !acknowledging.isEmpty { next = min(next, acksDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
@@ -286,6 +300,7 @@ struct Shard: ~Copyable {
         case .linkAnswers(let answers): take(answers)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
         case .timelineRead(let order, let result): answer(order, result)
+        case .report(let mail): take(mail)
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             revocationCount &+= 1
@@ -366,7 +381,7 @@ struct Shard: ~Copyable {
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
                 && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
+                && !book.hasChanges && reportReplies.isEmpty && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
         else { return false }
         if !isQuiet {
             // Calls that come in from now on are refused where they come in.
@@ -379,6 +394,7 @@ struct Shard: ~Copyable {
     func snapshot() -> ShardSnapshot {
         var snapshot = counters
         snapshot.count(tally)
+        snapshot.reported = reportedSum
         snapshot.connections = connections.count
         snapshot.devices = devices.count
         snapshot.requestsEvictedEarly = requests.evictedEarly

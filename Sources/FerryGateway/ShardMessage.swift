@@ -35,6 +35,7 @@ enum ShardMessage: Sendable {
     case tokenLost(TokenClaim, holder: CID)
     /// The log has answered for a device of this shard, which was so when it was asked.
     case timelineRead(TimelineOrder, Result<[UInt8], APIError>)
+    case report(ReportMail)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain

@@ -1,5 +1,5 @@
 internal import FerryCore
-internal import FerryStats
+package import FerryStats
 
 /// One shard in numbers; sums over shards are the gateway's.
 package struct ShardSnapshot: Sendable, Equatable {
@@ -21,6 +21,9 @@ package struct ShardSnapshot: Sendable, Equatable {
     package var storeBytes = 0
     /// Pushes, and for want of memory questions about devices, that were refused, indexed by `Shortage.rawValue`.
     package var refused = [UInt64](repeating: 0, count: Shortage.allCases.count)
+
+    /// The same by what reports are made of: of all apps and days.
+    package var reported = ReportCounters()
 
     package var compression = CompressionCounters()
 
@@ -51,6 +54,7 @@ package struct ShardSnapshot: Sendable, Equatable {
         sum.memoryBytes += right.memoryBytes
         sum.storeBytes += right.storeBytes
         for index in sum.refused.indices { sum.refused[index] += right.refused[index] }
+        sum.reported += right.reported
         sum.compression.add(right.compression)
         return sum
     }

@@ -37,7 +37,7 @@ struct FactCodecTests {
         for count in 0...bytes.count {
             var found: [CID] = []
             bytes.withUnsafeBytes { all in
-                FactReader.eachDevice(in: UnsafeRawBufferPointer(rebasing: all[..<count])) { found.append($0) }
+                FactReader.eachName(in: UnsafeRawBufferPointer(rebasing: all[..<count])) { found.append($0) }
             }
             #expect(expected.starts(with: found) && (count < bytes.count || found == expected))
         }

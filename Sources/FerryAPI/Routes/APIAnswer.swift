@@ -69,6 +69,8 @@ package enum APIAnswer: Hashable, Sendable {
     case statuses([Device])
     /// One JSON object, as it is.
     case timeline([UInt8])
+    /// The same.
+    case report([UInt8])
     case healthy
     case ready
     /// Not ready, and why; 503, so that a load balancer goes elsewhere.
@@ -79,7 +81,7 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .taken, .statuses, .timeline:
+        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .taken, .statuses, .timeline, .report:
             HTTPResponse(status: 200, body: envelope)
         }
     }
@@ -125,9 +127,9 @@ package enum APIAnswer: Hashable, Sendable {
                 writer.endObject()
             }
             writer.endObject()
-        case .timeline(let story):
+        case .timeline(let data), .report(let data):
             writer.name("data")
-            writer.raw(story)
+            writer.raw(data)
         case .pushedBatch(let pushed, let refused):
             writer.name("data")
             writer.beginObject()

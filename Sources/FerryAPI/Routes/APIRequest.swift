@@ -10,6 +10,7 @@ package enum APIRequest: Hashable, Sendable {
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
     case timeline(TimelineQuery)
+    case report(ReportRequest)
     case health
     case ready
 }

@@ -26,6 +26,7 @@ package final class APIRequestParser {
         case .revoke(let token): .success(.revoke(token: token))
         case .userStatus(let cids): Self.devices(cids).map { .userStatus($0) }
         case .timeline(let cid, let query): TimelineQuery.read(cid: cid, query: query).map { .timeline($0) }
+        case .report(let call): call.read().map { .report($0) }
         case .health: .success(.health)
         case .ready: .success(.ready)
         }

@@ -11,6 +11,7 @@ package struct APIRoute: Hashable, Sendable {
         case userStatus(cids: String)
         /// The device as it stands in the path, and the query of the URL.
         case timeline(cid: String, query: String)
+        case report(ReportCall)
         case health
         case ready
     }
@@ -27,7 +28,7 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .pushBatch, .pushAll, .userStatus, .timeline: true
+        case .pushSingle, .pushBatch, .pushAll, .userStatus, .timeline, .report: true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -79,6 +80,9 @@ package enum APIRouter {
             return (APIRoute(call: .timeline(cid: path[3], query: query), appID: path[1]), .one(.get))
         }
         guard count >= 3, path[0] == "v2", !path[1].isEmpty else { return nil }
+        if count > 3, path[2] == "report" || path[2] == "task", let call = ReportCall.find(path, count, query: query) {
+            return (APIRoute(call: .report(call), appID: path[1]), .one(.get))
+        }
         let found: (APIRoute.Call, HTTPMethod)? =
             switch count {
             case 3 where path[2] == "auth": (.authenticate, .post)
