@@ -19,8 +19,9 @@ struct ControlQuestion {
     /// nil: from the beginning.
     let after: [UInt8]?
     let limit: Int
-    /// Gets the rows in the order of their keys; `isEnd`: there were no more behind them.
-    let then: (_ shard: inout Shard, _ rows: [ControlRow], _ isEnd: Bool) -> Void
+    /// Gets rows in the order of their keys, and where to go on: `after` of the next question, nil when there are no more. There
+    /// may be none of them and more behind.
+    let then: (_ shard: inout Shard, _ rows: [ControlRow], _ next: [UInt8]?) -> Void
     /// The last segment that had retired when it was asked.
     var asOf: UInt32 = 0
 }
@@ -92,8 +93,9 @@ extension Shard {
         guard case .control(let question)? = reads.removeValue(forKey: ticket) else { return }
         // What moved from the journal to the tables meanwhile may have been seen in neither.
         guard question.asOf == retiredSegment else { return readControl(question) }
+        let next = isEnd ? nil : rows.last?.key
         let rows = control.over(
             rows, question.table, question.partition, after: question.after, isEnd: isEnd)
-        question.then(&self, rows, isEnd)
+        question.then(&self, rows, next)
     }
 }

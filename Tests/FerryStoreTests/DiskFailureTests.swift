@@ -23,7 +23,8 @@ struct DiskFailureTests {
             switch $0 {
             case .committed(let ticket, let segment, _): "\(ticket) in \(segment)"
             case .refused(let ticket, let failure): "\(ticket) refused, \(failure.kind)"
-            case .messages, .device, .readFailed, .loadFailed, .segmentRetiring, .segmentRetired, .roomChanged:
+            case .messages, .device, .controlRows, .readFailed, .loadFailed, .segmentRetiring, .segmentRetired,
+                .roomChanged:
                 nil
             }
         }
@@ -62,7 +63,7 @@ struct DiskFailureTests {
                 case .readFailed(let ticket, _): "read \(ticket) failed"
                 case .device: "device"
                 case .messages(_, let messages): messages.first.map { $0 == nil ? "nothing" : "message" } ?? "none"
-                case .committed, .refused, .segmentRetiring, .segmentRetired, .roomChanged: "other"
+                case .committed, .refused, .controlRows, .segmentRetiring, .segmentRetired, .roomChanged: "other"
                 }
             }
             #expect(answers == (isFailing ? ["load failed", "read 77 failed"] : ["device", "message"]))

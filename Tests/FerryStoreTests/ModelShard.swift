@@ -166,7 +166,7 @@ final class ModelShard {
                 state.places[placement.task, default: [:]][partition.index] = seq
                 state.highest[partition.index] = seq
             }
-        case .broadcastExpired: break
+        case .broadcastExpired, .controlRows: break
         }
     }
 
@@ -206,7 +206,7 @@ final class ModelShard {
             case .segmentRetired(let segment):
                 retired.append(segment)
                 firstSegment = segment + 1
-            case .messages, .device, .readFailed, .loadFailed, .roomChanged: break
+            case .messages, .device, .controlRows, .readFailed, .loadFailed, .roomChanged: break
             }
             answers.append(event)
         }
@@ -244,7 +244,7 @@ final class ModelShard {
             broadcastSegments[broadcast.taskID.value] = location.segment
             requestSegments[broadcast.request.key] = location.segment
         case .broadcastPlaced(let placement): placeSegments[placement.task] = location.segment
-        case .broadcastExpired: break
+        case .broadcastExpired, .controlRows: break
         case .deviceRegistered(let registration):
             state.devices[registration.cid]?.changed.insert(location.segment)
         case .pushTokenChanged(let cid, _, _), .deviceSeen(let cid, _), .acknowledged(let cid, _),

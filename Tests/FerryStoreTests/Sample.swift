@@ -72,6 +72,13 @@ enum Sample {
         records.append(.broadcastPlaced(BroadcastPlacement(task: task, places: places)))
         records.append(.broadcastPlaced(BroadcastPlacement(task: task, places: [])))
         records.append(.broadcastExpired(task: task))
+        records.append(.controlRows([]))
+        records.append(
+            .controlRows([
+                ControlRow(.alias, Partition(index: 1_023), key: Array("名".utf8), value: [1]),
+                ControlRow(.receipt, Partition(index: 0), key: [], value: []),
+                ControlRow(.profile, Partition(index: 300), key: [0, 255], value: nil),
+            ]))
         for state in DeliveryState.allCases where state.isTerminal && state != .delivered {
             records.append(.settled(cid: cid(3), seq: Seq(4), state: state))
         }

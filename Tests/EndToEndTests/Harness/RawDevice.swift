@@ -16,6 +16,7 @@ final class RawDevice {
     let app: TestApp
     private(set) var identity: TestIdentity?
     private(set) var welcome: WelcomeFrame?
+    private(set) var lastAcked = Seq.zero
     private var buffer: [UInt8] = []
     private var hello: [UInt8] = []
     private var challenge: [UInt8] = []
@@ -31,7 +32,10 @@ final class RawDevice {
     // MARK: - Frames
 
     func send(_ frame: DeviceFrame) async throws { try await socket.send(frame.encoded()) }
-    func ack(_ seq: Seq) async throws { try await send(.ack(AckFrame(seq: seq))) }
+    func ack(_ seq: Seq) async throws {
+        lastAcked = max(lastAcked, seq)
+        try await send(.ack(AckFrame(seq: seq)))
+    }
 
     private func nextRaw(within patience: Duration) async throws -> (type: UInt8, body: [UInt8])? {
         while true {
