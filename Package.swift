@@ -53,7 +53,7 @@ let package = Package(
         .target(
             name: "FerrySimulation",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryIO", "FerryRouting", "FerrySession", "FerryAPNS",
+                "FerryCore", "FerryStats", "FerryWire", "FerryIO", "FerryRouting", "FerrySession", "FerryAPNS",
                 "FerryStore", "FerryClientCore", "FerryGateway",
             ]),
         .target(name: "FerryClient", dependencies: ["FerryCore", "FerryWire", "FerryClientCore", "FerryIO"]),

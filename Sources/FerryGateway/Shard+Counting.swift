@@ -139,7 +139,7 @@ extension Shard {
         for (row, _) in recovery.controlRows {
             guard let value = row.value else { continue }
             switch row.table {
-            case .counters: book.restore(ReportRow(writer: row.partition.index, key: row.key, value: value))
+            case .counters: book.restore(ReportRow(row))
             case .curve: curve.restore(key: row.key, value: value)
             case .alias, .profile, .task, .receipt: break
             }
@@ -157,7 +157,7 @@ extension Shard {
             book.restore(TaskTerms(found.broadcast), of: found.broadcast.app)
         }
         begin(devices.appCount - 1)
-        book.finishRestoring(kept: kept, waiting: waiting)
+        book.finishRestoring(kept: kept, waiting: waiting, corrections: recovery.reportCorrections)
         countRestoredDevices(recovery)
     }
 
@@ -176,6 +176,25 @@ extension Shard {
     /// Of all apps and days.
     var reportedSum: ReportCounters {
         (0..<book.appCount).reduce(into: ReportCounters()) { $0 += book.sum($1) }
+    }
+}
+
+extension ReportAudit {
+    /// Of all that was found.
+    init(_ recovery: Recovery) {
+        self.init()
+        for (row, _) in recovery.controlRows where row.table == .counters { take(ReportRow(row)) }
+        for device in recovery.devices { keep(device.record.app, device.kept.count) }
+        for found in recovery.broadcasts {
+            let count = found.waiting.reduce(0) { $0 + Int($1) }
+            keep(found.broadcast.app, TaskTerms(found.broadcast), count)
+        }
+    }
+}
+
+extension ReportRow {
+    init(_ row: ControlRow) {
+        self.init(writer: row.partition.index, key: row.key, value: row.value)
     }
 }
 

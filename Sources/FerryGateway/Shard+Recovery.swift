@@ -29,6 +29,7 @@ struct ShardRecovery: Sendable {
 
     var broadcasts: [Broadcast] = []
     var controlRows: [(row: ControlRow, segment: UInt32)] = []
+    var reportCorrections = ReportCorrections()
     var unplaced: [WantedPlaces] = []
     // Of the owner of the app.
     var placing: [(task: Identifier128, content: BroadcastContent, missing: Int)] = []
@@ -54,6 +55,12 @@ struct ShardRecovery: Sendable {
         for shard in parts.indices { parts[shard].registered = recovery.registered }
         for found in recovery.controlRows {
             parts[found.row.partition.owner(among: shards)].controlRows.append(found)
+        }
+        let audit = ReportAudit(recovery)
+        for shard in parts.indices {
+            parts[shard].reportCorrections = audit.corrections {
+                Partition(of: $0).owner(among: shards) == shard
+            }
         }
         var compressor = PayloadCompressor()
         for found in recovery.broadcasts {

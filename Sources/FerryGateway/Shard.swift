@@ -177,7 +177,7 @@ struct Shard: ~Copyable {
             apps: environment.configuration.apps.all.map(\.id))
         broadcasts = BroadcastTable(shard: index, shards: environment.configuration.shards)
         book = ReportBook(
-            shard: index, shards: environment.configuration.shards, offset: environment.configuration.reportOffset,
+            shard: index, offset: environment.configuration.reportOffset,
             now: now, retention: environment.configuration.reportDays,
             taskLimit: environment.configuration.reportTasks)
         curve = OnlineCurve(now: now)
@@ -381,7 +381,8 @@ struct Shard: ~Copyable {
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
                 && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && !book.hasChanges && reportReplies.isEmpty && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
+                && !book.hasChanges && reportReplies.isEmpty && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+                && orders.allSatisfy(\.isEmpty)
         else { return false }
         if !isQuiet {
             // Calls that come in from now on are refused where they come in.

@@ -20,6 +20,11 @@ package struct ReportPart: Hashable, Sendable {
     package struct DeviceCount: Hashable, Sendable {
         package var day: CalendarDay
         package var count: Int64
+
+        package init(day: CalendarDay, count: Int64) {
+            self.day = day
+            self.count = count
+        }
     }
 
     package init() {}

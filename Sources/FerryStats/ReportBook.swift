@@ -10,8 +10,6 @@ package struct ReportBook: Sendable {
         let app: AppID
         let terms: TaskTerms
         var own = ReportCounters()
-        /// How many shards there were when `own` was written last; 0 for never.
-        var shards = 0
         /// Rows that a shard wrote whose partitions are this one's now.
         var others: [(writer: Int, counters: ReportCounters)] = []
         var isChanged = false
@@ -21,7 +19,6 @@ package struct ReportBook: Sendable {
 
     struct Day: Sendable {
         var own = DayCounters()
-        var shards = 0
         var others: [(writer: Int, counters: DayCounters)] = []
 
         var sum: DayCounters { others.reduce(into: own) { $0 += $1.counters } }
@@ -35,7 +32,6 @@ package struct ReportBook: Sendable {
     }
 
     let shard: Int
-    let shards: Int
     package let offset: UTCOffset
     private let retention: Int
     private let taskLimit: Int
@@ -58,9 +54,8 @@ package struct ReportBook: Sendable {
     /// - Parameters:
     ///   - retention: days for which tasks and days are kept.
     ///   - taskLimit: tasks that are kept; of more the oldest that have ended go.
-    package init(shard: Int, shards: Int, offset: UTCOffset, now: Instant, retention: Int, taskLimit: Int) {
+    package init(shard: Int, offset: UTCOffset, now: Instant, retention: Int, taskLimit: Int) {
         self.shard = shard
-        self.shards = shards
         self.offset = offset
         self.retention = max(1, retention)
         self.taskLimit = max(1, taskLimit)
@@ -248,20 +243,18 @@ package struct ReportBook: Sendable {
         changedAt = nil
         for number in changedDays {
             today[number].isChanged = false
-            today[number].day.shards = shards
             rows.append(
                 ReportRow(
                     writer: shard, key: ReportKey.day(today[number].app, day).bytes,
-                    value: ReportValue.write(today[number].day.own, shards: shards)))
+                    value: ReportValue.write(today[number].day.own)))
         }
         for name in changedTasks {
             tasks[name]?.isChanged = false
-            tasks[name]?.shards = shards
             guard let task = tasks[name] else { continue }
             rows.append(
                 ReportRow(
                     writer: shard, key: ReportKey.task(task.app, name).bytes,
-                    value: ReportValue.write(task.terms, task.own, shards: shards)))
+                    value: ReportValue.write(task.terms, task.own)))
         }
         changedDays.removeAll(keepingCapacity: true)
         changedTasks.removeAll(keepingCapacity: true)
@@ -281,8 +274,7 @@ package struct ReportBook: Sendable {
                 if written == day, let number = today.firstIndex(where: { $0.app == app }) {
                     change(number)
                 } else if let old = past[app]?[written]?.own {
-                    gone.append(
-                        ReportRow(writer: shard, key: row.key, value: ReportValue.write(old, shards: shards)))
+                    gone.append(ReportRow(writer: shard, key: row.key, value: ReportValue.write(old)))
                 }
             case nil: break
             }
@@ -296,22 +288,20 @@ package struct ReportBook: Sendable {
         guard let value = row.value else { return }
         switch ReportKey(row.key) {
         case .task(let app, let name):
-            guard let (terms, counters, written) = ReportValue.task(value, name) else { return }
+            guard let (terms, counters) = ReportValue.task(value, name) else { return }
             if tasks[name] == nil {
                 tasks[name] = Task(app: app, terms: terms)
                 order.append(name)
             }
             if row.writer == shard {
                 tasks[name]?.own = counters
-                tasks[name]?.shards = written
             } else {
                 tasks[name]?.others.append((row.writer, counters))
             }
         case .day(let app, let old):
-            guard let (counters, written) = ReportValue.day(value) else { return }
+            guard let counters = ReportValue.day(value) else { return }
             if row.writer == shard {
                 past[app, default: [:]][old, default: Day()].own = counters
-                past[app]?[old]?.shards = written
             } else {
                 past[app, default: [:]][old, default: Day()].others.append((row.writer, counters))
             }
@@ -326,27 +316,33 @@ package struct ReportBook: Sendable {
         order.append(terms.task.value)
     }
 
-    /// All rows are there. `kept` are the messages that the disk has for each app, by number, and `waiting` those of pushes to
-    /// all. Where the last life ended between a record and its count, the count is set right: what is missing has expired,
-    /// since every other end is counted in the batch of its record.
-    package mutating func finishRestoring(kept: [Int64], waiting: [Identifier128: Int64]) {
+    /// All rows are there. `kept` are the messages that this shard has for each app, by number, and `waiting` those of pushes to
+    /// all. `corrections` are of the apps that it owns: where the last life ended between a record and its count, the count is
+    /// set right. What is missing then has expired, since every other end is counted in the batch of its record.
+    ///
+    /// After a change of the count of shards some have messages that others accepted; what is carried is nothing in all.
+    package mutating func finishRestoring(
+        kept: [Int64], waiting: [Identifier128: Int64], corrections: ReportCorrections
+    ) {
+        for correction in corrections.tasks {
+            restore(correction.terms, of: correction.app)
+            tasks[correction.terms.task.value]?.own.settle(correction.missing)
+            change(correction.terms.task.value)
+        }
         order.sort { (tasks[$0]?.terms.acceptedAt ?? .distantPast) < (tasks[$1]?.terms.acceptedAt ?? .distantPast) }
         for name in order {
-            guard var task = tasks[name], task.terms.isPlaced else { continue }
-            let missing = (waiting[name] ?? 0) - task.sum.kept
-            guard missing != 0 else { continue }
-            let isNew = task.shards == 0 && task.others.isEmpty
-            task.own.settle(missing, isMoved: !isNew && task.shards != shards)
-            tasks[name] = task
+            guard let task = tasks[name], task.terms.isPlaced else { continue }
+            let moved = (waiting[name] ?? 0) - task.sum.kept
+            guard moved != 0 else { continue }
+            tasks[name]?.own.carried += moved
             change(name)
         }
         for number in today.indices {
-            let days = past[today[number].app] ?? [:]
-            let missing = (number < kept.count ? kept[number] : 0) - sum(number).kept
-            guard missing != 0 else { continue }
-            let last = today[number].day.shards != 0 ? today[number].day.shards : days.max { $0.key < $1.key }?.value.shards
-            today[number].day.own.messages.settle(missing, isMoved: last != shards)
-            change(number)
+            let missing = corrections.apps[today[number].app] ?? 0
+            today[number].day.own.messages.settle(missing)
+            let moved = (number < kept.count ? kept[number] : 0) - sum(number).kept
+            today[number].day.own.messages.carried += moved
+            if missing != 0 || moved != 0 { change(number) }
         }
     }
 
@@ -358,13 +354,8 @@ package struct ReportBook: Sendable {
 
 extension ReportCounters {
     /// `missing` messages more are kept than are counted, or fewer.
-    fileprivate mutating func settle(_ missing: Int64, isMoved: Bool) {
-        if isMoved {
-            carried += missing
-        } else if missing > 0 {
-            accepted += missing
-        } else {
-            end(.ttlRanOut, -missing)
-        }
+    fileprivate mutating func settle(_ missing: Int64) {
+        if missing > 0 { accepted += missing }
+        if missing < 0 { end(.ttlRanOut, -missing) }
     }
 }

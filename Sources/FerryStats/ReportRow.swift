@@ -74,12 +74,12 @@ package struct TaskTerms: Hashable, Sendable {
     }
 }
 
-/// The values of rows: 1 byte version, how many shards there were, then what the row is of.
+/// The values of rows: 1 byte version, then what the row is of.
 enum ReportValue {
     private static let version: UInt8 = 1
 
-    static func write(_ terms: TaskTerms, _ counters: ReportCounters, shards: Int) -> [UInt8] {
-        var writer = begin(shards)
+    static func write(_ terms: TaskTerms, _ counters: ReportCounters) -> [UInt8] {
+        var writer = ByteWriter([version])
         writer.uint64(UInt64(bitPattern: terms.acceptedAt.milliseconds))
         writer.varint(UInt64(terms.task.monthDay))
         writer.byte(terms.task.kind.rawValue)
@@ -89,25 +89,16 @@ enum ReportValue {
         return writer.bytes
     }
 
-    static func write(_ day: DayCounters, shards: Int) -> [UInt8] {
-        var writer = begin(shards)
+    static func write(_ day: DayCounters) -> [UInt8] {
+        var writer = ByteWriter([version])
         day.write(to: &writer)
         return writer.bytes
     }
 
-    private static func begin(_ shards: Int) -> ByteWriter {
-        var writer = ByteWriter()
-        writer.byte(version)
-        writer.varint(UInt64(max(0, shards)))
-        return writer
-    }
-
-    static func task(
-        _ value: [UInt8], _ task: Identifier128
-    ) -> (terms: TaskTerms, counters: ReportCounters, shards: Int)? {
+    static func task(_ value: [UInt8], _ task: Identifier128) -> (terms: TaskTerms, counters: ReportCounters)? {
         value.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes)
-            guard let shards = shards(&reader), let time = reader.uint64(), let monthDay = reader.varint(),
+            guard reader.byte() == version, let time = reader.uint64(), let monthDay = reader.varint(),
                 monthDay <= 9_999, let kind = reader.byte().flatMap({ TaskID.Kind(rawValue: $0) }),
                 let isPlaced = reader.byte(), isPlaced <= 1,
                 let group = reader.string(limit: 1_024), let counters = ReportCounters(from: &reader), reader.isAtEnd
@@ -116,20 +107,15 @@ enum ReportValue {
                 task: TaskID(task, monthDay: UInt16(monthDay), kind: kind),
                 acceptedAt: Instant(milliseconds: Int64(bitPattern: time)),
                 group: String(decoding: group, as: UTF8.self), isPlaced: isPlaced == 1)
-            return (terms, counters, shards)
+            return (terms, counters)
         }
     }
 
-    static func day(_ value: [UInt8]) -> (day: DayCounters, shards: Int)? {
+    static func day(_ value: [UInt8]) -> DayCounters? {
         value.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes)
-            guard let shards = shards(&reader), let day = DayCounters(from: &reader), reader.isAtEnd else { return nil }
-            return (day, shards)
+            guard reader.byte() == version, let day = DayCounters(from: &reader), reader.isAtEnd else { return nil }
+            return day
         }
-    }
-
-    private static func shards(_ reader: inout ByteReader) -> Int? {
-        guard reader.byte() == version, let shards = reader.varint(), shards <= 1 << 16 else { return nil }
-        return Int(shards)
     }
 }
