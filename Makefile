@@ -2,6 +2,7 @@
 # make test    runs every test
 # make simulate SEEDS=n   plays n whole gateways and checks the promises; ARGS="--first S --steps K"
 # make network-test   lets peers go without a word, over real paths that are cut
+# make api-test   asks a gateway all that the tables of Tests/Conformance ask, and lets generated requests loose on it
 # make crash-test ROUNDS=20 SEED=…   kills a gateway under load and compares what was answered with what was delivered
 # make bench   compares the gateway with mosquitto, NATS, redis and the floor; ARGS="--only online,floor,ferry"
 # make bench-scale   measures how costs grow with sessions, kept messages, backlogs and shards; ARGS="--only idle"
@@ -22,7 +23,7 @@ SEED ?=
 
 say = @printf '==> %s\n' '$(1)' >&2
 
-.PHONY: help serve test simulate network-test crash-test bench bench-scale check format deps swift
+.PHONY: help serve test simulate network-test api-test crash-test bench bench-scale check format deps swift
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -55,7 +56,7 @@ test: deps
 	$(call say,vectors as the device in Python reads them)
 	@python3 examples/device-python/check_vectors.py
 	$(call say,vectors as the backend in Python reads them)
-	@python3 examples/backend-python/check_vectors.py
+	@python3 examples/python/check_vectors.py
 	$(call say,examples against a running gateway)
 	@python3 examples/test.py .build/debug/ferry
 
@@ -86,6 +87,14 @@ network-test: deps
 	@swift build -c release --product ferry >&2 \
 		|| { echo 'make network-test: ferry could not be built, the reason is above' >&2; exit 1; }
 	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/Network/half_open.py .build/release/ferry
+
+api-test: deps
+	$(call say,building ferry for release; the first time takes some minutes)
+	@swift build -c release --product ferry >&2 \
+		|| { echo 'make api-test: ferry could not be built, the reason is above' >&2; exit 1; }
+	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/Conformance/run.py .build/release/ferry
+	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/Conformance/client_tests.py .build/release/ferry
+	@PYTHONDONTWRITEBYTECODE=1 python3 Tests/Conformance/fuzz.py .build/release/ferry $(ARGS)
 
 check: swift
 	@for check in .ci/checks/*.py; do \

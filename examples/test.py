@@ -124,10 +124,10 @@ class Run:
         return self.backend([str(EXAMPLES / "backend-sh/push.sh"), *arguments], environment)
 
     def by_python(self, *arguments: str, **environment: str) -> tuple[int, str]:
-        return self.backend([sys.executable, "-B", str(EXAMPLES / "backend-python/push.py"), *arguments], environment)
+        return self.backend([sys.executable, "-B", str(EXAMPLES / "python/push.py"), *arguments], environment)
 
     def by_link(self, cid: str, lines: str) -> tuple[int, str]:
-        return self.backend([sys.executable, "-B", str(EXAMPLES / "backend-python/link.py"), cid], given=lines)
+        return self.backend([sys.executable, "-B", str(EXAMPLES / "python/link.py"), cid], given=lines)
 
     def by_stream(self, lines: str) -> tuple[int, str]:
         return self.backend([

@@ -304,9 +304,16 @@ int clinux_thread_create(const char *name, void (*body)(void *), void *context, 
     return 0;
 }
 
+int clinux_give_way(int nice) { ANSWER(setpriority(PRIO_PROCESS, (id_t)gettid(), nice)); }
+
 int clinux_thread_join(uint64_t thread) { return -pthread_join((pthread_t)thread, NULL); }
 
 const char *clinux_error_text(int error) { return strerrordesc_np(error < 0 ? -error : error); }
+
+int clinux_write_back(int descriptor) {
+    ANSWER(sync_file_range(
+        descriptor, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER));
+}
 
 int clinux_open_existing(const char *path) { ANSWER(open(path, O_RDWR | O_CLOEXEC)); }
 int clinux_make_directory(const char *path, int mode) { ANSWER(mkdir(path, mode)); }

@@ -29,6 +29,8 @@ final class BackendConnection {
         var closes: Bool
         var isHead: Bool
         var keepAlive: Bool
+        /// To a call under `/v1`.
+        var isNative: Bool
     }
 
     var decoder: HTTPRequestDecoder
@@ -58,14 +60,23 @@ final class BackendConnection {
     var hasOpenAnswers: Bool { openAnswers > 0 }
 
     /// Takes a place in the order of answers.
-    func open(keepAlive: Bool, isHead: Bool) -> UInt64 {
-        answers.append(Answer(bytes: nil, closes: !keepAlive, isHead: isHead, keepAlive: keepAlive))
+    func open(keepAlive: Bool, isHead: Bool, isNative: Bool = false) -> UInt64 {
+        answers.append(
+            Answer(bytes: nil, closes: !keepAlive, isHead: isHead, keepAlive: keepAlive, isNative: isNative))
         return firstSlot + UInt64(openAnswers - 1)
     }
 
     /// The answer for a slot. One that is no longer there, or has its answer, is ignored.
     func fill(_ slot: UInt64, _ response: HTTPResponse) {
         fill(slot) { response.encode(into: &$0, keepAlive: $1.keepAlive, includesBody: !$1.isHead) }
+    }
+
+    /// A refusal, with the HTTP status of the API that was called.
+    func fill(_ slot: UInt64, _ error: APIError) {
+        fill(slot) { bytes, answer in
+            let response = answer.isNative ? error.nativeResponse : error.response
+            response.encode(into: &bytes, keepAlive: answer.keepAlive, includesBody: !answer.isHead)
+        }
     }
 
     func fill(_ slot: UInt64, _ response: PushedResponse) {

@@ -108,6 +108,9 @@ struct BroadcastTable {
         lines[number].registered[local(partition)] += count
     }
 
+    /// Devices of the app that are registered in this shard.
+    func registered(_ number: Int) -> Int { lines[number].registered.reduce(0, +) }
+
     // MARK: - Coming
 
     /// Devices that the places are for: those that are registered now.

@@ -16,6 +16,8 @@ package enum Shortage: Int, Sendable, CaseIterable {
     case device
     /// `broadcastsPerApp` or `broadcastBytes`.
     case broadcasts
+    /// `listTasksPerApp` or `listStoreBytes`.
+    case lists
 }
 
 /// What all shards together may take of one thing, and what they have taken. Crossings of 80 and 100 % are logged, again

@@ -58,6 +58,17 @@ package struct ConfigurationKey: Sendable {
             "hours after the end of a push to all in which a device that missed it is told so",
             { $0.broadcastRetention = .seconds(3_600 * $1) }),
         .integer(
+            "listTasksPerApp", 1...10_000_000,
+            "tasks of one app from `/push/list/message` that are remembered; above it they get 30019",
+            { $0.listTasksPerApp = Int($1) }),
+        .cap(
+            "listStoreBytes", 65_536...1 << 50, "payload bytes of such tasks on the disk; above it they get 30019",
+            { $0.listStoreBytes = $1 }),
+        .integer(
+            "listContentBytes", 65_536...1 << 40,
+            "memory for contents of such tasks; the rest is read from the disk when it is needed",
+            { $0.listContentBytes = Int($1) }),
+        .integer(
             "diskReserveBytes", 1...1 << 50, "free bytes around the data folder below which pushes get 30019",
             { $0.diskReserveBytes = Int($1) }),
         .milliseconds(
@@ -152,9 +163,9 @@ package struct ConfigurationKey: Sendable {
             "reportTasks", 1...1_000_000,
             "tasks that are reported; of more the oldest that have ended are forgotten", { $0.reportTasks = Int($1) }),
         .integer(
-            "reportOffsetMinutes", -720...840,
-            "how far ahead of UTC the clocks are by which reports count days and tell times",
-            { $0.reportOffset = UTCOffset(minutes: Int($1)) }),
+            "reportOffsetMinutes", 0...1_439,
+            "how far ahead of UTC the clocks of reports are; above 840 it is a day less, so 1140 is five hours behind",
+            { $0.reportOffset = UTCOffset(minutes: Int($1 > 840 ? $1 - 1_440 : $1)) }),
     ]
 
     private static func integer(

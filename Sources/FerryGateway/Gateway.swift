@@ -105,7 +105,8 @@ package final class Gateway: Sendable {
             memoryBudget: Budget(
                 key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: MachineMemory.bytes())),
             storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes),
-            broadcastBudget: Budget(key: "broadcastBytes", cap: configuration.broadcastBytes))
+            broadcastBudget: Budget(key: "broadcastBytes", cap: configuration.broadcastBytes),
+            listBudget: Budget(key: "listStoreBytes", cap: configuration.listStoreBytes))
         try store.start(
             sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
         let parts = ShardRecovery.divide(recovery, among: shards, environment)

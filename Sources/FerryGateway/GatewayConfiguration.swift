@@ -53,6 +53,12 @@ package struct GatewayConfiguration: Sendable {
     package var broadcastsPerHour = 1_000
     /// For so long after its end a device that missed a push to all is told that it did.
     package var broadcastRetention = Duration.seconds(7 * 86_400)
+    /// Tasks with stored content that one app has at once.
+    package var listTasksPerApp = 100_000
+    /// Payload bytes of such tasks on the disk.
+    package var listStoreBytes: Cap = 4_294_967_296
+    /// Memory for the contents of such tasks; what it has no room for is read when it is needed.
+    package var listContentBytes = 67_108_864
     /// Free bytes on the disk below which no push is taken; nil is eight times `segmentBytes`.
     package var diskReserveBytes: Int?
     /// How long a stop waits for what is on its way.

@@ -71,6 +71,7 @@ enum CommitEffect {
     case broadcastPlaced(PendingPlaces)
     /// By the app's number in the device table.
     case broadcastExpired(Int, ordinal: UInt32)
+    case listed(ListAcceptance)
     case controlPut([ControlRow], ControlEffect?)
 }
 
@@ -99,9 +100,12 @@ enum DeviceWaiter {
     case admission(connection: UInt64)
     /// One.
     case push(PushOrders)
+    /// One target of a placement.
+    case list(ListPlacement, Int)
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
     case single(SingleGathering, FoundTask)
+    case census(CensusGathering, CID)
     case tokenLoss(TokenClaim)
 }
 

@@ -41,16 +41,21 @@ extension Shard {
         if let text = route.appID {
             app = AppID(text).flatMap { environment.configuration.apps[$0] }
             guard let known = app else {
-                return .failure(.badParameter("appId is invalid: this gateway has no app \(Excerpt.quoted(text))"))
+                return .failure(.appInvalid(text))
             }
             if route.requiresToken {
                 guard let expiresAt = expiry(ofLiveToken: request.fields.first("token"), known) else {
                     return .failure(.tokenInvalid)
                 }
-                if let head = backend?.decoder.headNumber {
+                let fault = request.contentFault(takesBytes: route.takesBytes)
+                // Without a body there is nothing in a wrong form; but the next request with the same head may have one.
+                if let fault, !request.body.isEmpty { return .failure(fault) }
+                if fault == nil, let head = backend?.decoder.headNumber {
                     backend?.knownCall = BackendConnection.KnownCall(
                         head: head, route: route, app: known, expiresAt: expiresAt, revocations: revocationCount)
                 }
+            } else if !request.body.isEmpty, let fault = request.contentFault(takesBytes: route.takesBytes) {
+                return .failure(fault)
             }
         }
         return .success(app)
@@ -88,18 +93,21 @@ extension Shard {
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
         case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
-            .userStatus where isDraining, .report where isDraining,
-            .timeline where isDraining:
+            .list where isDraining, .report where isDraining,
+            .userStatus where isDraining,
+            .timeline where isDraining, .native where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .pushBatch(let batch): if let app { order(batch, app, origin) }
         case .pushAll(let push): if let app { order(push, app, origin) }
+        case .list(let call): if let app { order(call, app, origin) }
         case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
             fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
         case .timeline(let query) where isMemoryShort(for: query.weight): fill(origin, .failure(refusal(.memory)))
         case .timeline(let query): if let app { askTimeline(query, app, origin) }
         case .report(let request): if let app { ask(request, app, origin) }
+        case .native(let request): if let app { perform(request, app, origin) }
         }
     }
 
@@ -184,8 +192,10 @@ extension Shard {
         switch order {
         case .pushes(let pushes): take(pushes)
         case .broadcast(let order): take(order)
+        case .list(let order): take(order)
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
         case .timeline(let order): take(order)
+        case .census(let order): take(order)
         }
     }
 
@@ -199,6 +209,7 @@ extension Shard {
         case .broadcast(let origin, let result): fill(origin, result.map { .pushedAll(task: $0) })
         case .status(let origin, let statuses, let isComplete):
             collect(statuses, isComplete: isComplete, for: origin)
+        case .census(let origin, let census, let isComplete): collect(census, isComplete: isComplete, for: origin)
         case .timeline(let origin, let result): fill(origin, result.map { .timeline($0) })
         case .revoked(let origin): revocationTaken(origin)
         }

@@ -10,14 +10,27 @@ internal import FerryWire
 /// A batch of pushes that waits for the owners of its devices.
 struct BatchQuestion {
     let isAsync: Bool
+    /// All of it is of one task.
+    let isOneTask: Bool
+    let isNative: Bool
     /// By place in the batch, as the results.
     let cids: [CID]
     var results: [Result<PushReceipt, APIError>?]
     var missing: Int
 
     init(_ batch: PushBatch) {
-        isAsync = batch.isAsync
-        cids = batch.pushes.map(\.cid)
+        self.init(batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync, isNative: batch.isNative)
+    }
+
+    init(_ targets: ListTargets) {
+        self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync, isNative: false)
+    }
+
+    private init(_ cids: [CID], isOneTask: Bool, isAsync: Bool, isNative: Bool) {
+        self.isAsync = isAsync
+        self.isOneTask = isOneTask
+        self.isNative = isNative
+        self.cids = cids
         results = Array(repeating: nil, count: cids.count)
         missing = cids.count
     }
@@ -84,7 +97,7 @@ extension Shard {
         for (cid, result) in zip(question.cids, question.results) {
             switch result {
             case .success(let receipt):
-                guard tasks.insert(receipt.taskID).inserted else { continue }
+                guard tasks.insert(receipt.taskID).inserted || question.isOneTask else { continue }
                 pushed.append(
                     APIAnswer.Pushed(
                         task: receipt.taskID, cid: cid, status: receipt.wasOnline ? .online : .offline))
@@ -98,6 +111,12 @@ extension Shard {
             }
         }
         if pushed.isEmpty, let first { return .failure(first) }
-        return .success(question.isAsync ? .taken : .pushedBatch(pushed, refused: refused))
+        if question.isNative { return .success(.native(.pushed(pushed, refused: refused))) }
+        if question.isAsync { return .success(.taken) }
+        guard question.isOneTask, let task = pushed.first?.task else {
+            return .success(.pushedBatch(pushed, refused: refused))
+        }
+        let sent = pushed.map { ListAnswer.Sent(cid: $0.cid, status: $0.status) }
+        return .success(.list(.sent(task: task, sent, refused: refused)))
     }
 }

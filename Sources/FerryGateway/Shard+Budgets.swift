@@ -61,7 +61,7 @@ extension Shard {
         if shortage == .memory { environment.memoryBudget.noteRefusal() }
         switch shortage {
         case .sync: return .busy(retryAfterSeconds: 1)
-        case .memory, .store, .disk, .device, .broadcasts: return .busy(retryAfterSeconds: 5)
+        case .memory, .store, .disk, .device, .broadcasts, .lists: return .busy(retryAfterSeconds: 5)
         }
     }
 
@@ -83,12 +83,13 @@ extension Shard {
     /// What of the process's memory grows with load and is this shard's, in bytes. The factors are measured: what the
     /// allocator and growing arrays add is in them.
     var memoryEstimate: Int {
-        (tally.kept - broadcasts.unreached) * MemoryCost.keptMessage + broadcasts.bytes + devices.count
+        (tally.kept - broadcasts.unreached) * MemoryCost.keptMessage + broadcasts.bytes + lists.bytes + devices.count
             * MemoryCost.device
             + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
             + backends.count * MemoryCost.knownHead
             + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
-            + revokedTokens.count * MemoryCost.revokedToken + book.count * MemoryCost.report + loading.count * MemoryCost.loading + bufferBytes
+            + revokedTokens.count * MemoryCost.revokedToken + book.count * MemoryCost.report + loading.count
+            * MemoryCost.loading + bufferBytes
             + requestBytes + answerBytes + waitingBytes + segmentDevices.count * MemoryCost.inSegment
             + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }

@@ -10,6 +10,7 @@ enum ControlEffect {
     case answer(APIOrigin, APIAnswer)
     /// What was counted is in rows on disk, and reports may tell of it.
     case counted([ReportRow], [ReportReply])
+    case listStored(TaskContent)
 }
 
 /// A look at a queue of control rows.
@@ -38,6 +39,7 @@ extension Shard {
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
         case .counted(_, let replies): for reply in replies { send(reply) }
+        case .listStored(let content): listStored(content)
         case nil: return
         }
     }
@@ -47,13 +49,18 @@ extension Shard {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
         case .counted(let rows, let replies): countsRefused(rows, replies)
+        case .listStored(let content): listRefused(content)
         case nil: return
         }
     }
 
     /// Answers a call, whichever shard it came in at.
     mutating func settle(_ origin: APIOrigin, _ result: Result<APIAnswer, APIError>) {
-        if origin.shard == index { fill(origin, result) } else { post(.reply(.settled(origin, result)), to: origin.shard) }
+        if origin.shard == index {
+            fill(origin, result)
+        } else {
+            post(.reply(.settled(origin, result)), to: origin.shard)
+        }
     }
 
     /// At the start, before anybody is served.
@@ -69,7 +76,8 @@ extension Shard {
         switch row.table {
         // Read before all else, see `restoreReports`.
         case .counters, .curve: return
-        case .alias, .profile, .task, .receipt: return
+        case .listTask: restoreListTask(row)
+        case .alias, .profile, .task, .receipt, .listContent: return
         }
     }
 

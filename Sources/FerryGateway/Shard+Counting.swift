@@ -65,6 +65,18 @@ extension Shard {
         book.end(task.value, number, reason, count: Int64(count))
     }
 
+    // MARK: - Messages of tasks with stored content
+
+    mutating func countReference(_ task: ListTask, _ number: Int, _ count: Int64) {
+        begin(number)
+        book.accept(TaskTerms(task: task.taskID, acceptedAt: task.createdAt), number, count: count)
+    }
+
+    /// For its task; for the day it is counted as any other.
+    mutating func countReferenceEnd(_ message: KeptMessage, _ reason: EndReason) {
+        if let task = taskSlots.release(message.taskSlot) { book.end(task, reason) }
+    }
+
     // MARK: - Wake-ups and devices
 
     /// `answer` nil: it is asked for.
@@ -138,19 +150,21 @@ extension Shard {
     mutating func restoreReports(_ recovery: ShardRecovery) {
         for (row, _) in recovery.controlRows {
             guard let value = row.value else { continue }
-            switch row.table {
-            case .counters: book.restore(ReportRow(row))
-            case .curve: curve.restore(key: row.key, value: value)
-            case .alias, .profile, .task, .receipt: break
-            }
+            if row.table == .counters { book.restore(ReportRow(row)) }
+            if row.table == .curve { curve.restore(key: row.key, value: value) }
         }
         var kept: [Int64] = []
         func keep(_ number: Int, _ count: Int) {
             while kept.count <= number { kept.append(0) }
             kept[number] += Int64(count)
         }
-        for device in recovery.devices { keep(devices.number(of: device.record.app), device.kept.count) }
         var waiting: [Identifier128: Int64] = [:]
+        for device in recovery.devices {
+            keep(devices.number(of: device.record.app), device.kept.count)
+            for message in device.kept {
+                if let task = message.task { waiting[task, default: 0] += 1 }
+            }
+        }
         for found in recovery.broadcasts {
             keep(devices.number(of: found.broadcast.app), found.waiting)
             waiting[found.broadcast.taskID.value, default: 0] += Int64(found.waiting)
@@ -173,6 +187,9 @@ extension Shard {
         }
     }
 
+    /// What the book says of `tally.kept`.
+    var reportedKept: Int { (0..<book.appCount).reduce(0) { $0 + Int(clamping: book.kept($1)) } }
+
     /// Of all apps and days.
     var reportedSum: ReportCounters {
         (0..<book.appCount).reduce(into: ReportCounters()) { $0 += book.sum($1) }
@@ -184,7 +201,12 @@ extension ReportAudit {
     init(_ recovery: Recovery) {
         self.init()
         for (row, _) in recovery.controlRows where row.table == .counters { take(ReportRow(row)) }
-        for device in recovery.devices { keep(device.record.app, device.kept.count) }
+        for device in recovery.devices {
+            keep(device.record.app, device.kept.count)
+            for message in device.kept {
+                if let task = message.task { keep(task) }
+            }
+        }
         for found in recovery.broadcasts {
             let count = found.waiting.reduce(0) { $0 + Int($1) }
             keep(found.broadcast.app, TaskTerms(found.broadcast), count)
@@ -206,6 +228,6 @@ extension ControlRow {
 
 extension TaskTerms {
     init(_ broadcast: AcceptedBroadcast) {
-        self.init(task: broadcast.taskID, acceptedAt: broadcast.acceptedAt, isPlaced: true)
+        self.init(task: broadcast.taskID, acceptedAt: broadcast.acceptedAt)
     }
 }

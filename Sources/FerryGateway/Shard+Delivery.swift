@@ -139,7 +139,12 @@ extension Shard {
     }
 
     mutating func messagesRead(_ ticket: UInt64, _ messages: [AcceptedMessage?]) {
-        guard let read = reads.removeValue(forKey: ticket) else { return }
+        guard let read = reads.removeValue(forKey: ticket), let messages = withContents(messages, ticket, read)
+        else { return }
+        messagesRead(read, messages)
+    }
+
+    mutating func messagesRead(_ read: PendingRead, _ messages: [AcceptedMessage?]) {
         switch read {
         case .stream(let cid, let session, let wanted):
             guard let device = devices.index(of: cid) else { return }

@@ -61,7 +61,8 @@ extension Shard {
         if message.isShared { return endShared(message, reason, device) }
         note(.ended(message.seq, reason), device)
         let state = reason.state
-        giveBackRoom(Int(message.payloadBytes))
+        if message.isReference { countReferenceEnd(message, reason) }
+        if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
         let cid = devices[device].cid
         if state == .delivered {
             countEnd(reason, device)
@@ -190,9 +191,11 @@ extension Shard {
                         accept(order, PushOrders.content(of: order, in: contents), device: device)
                     }
                 }
+            case .list(let placement, let target): accept(placement, target, device: device)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
             case .single(let gathering, let single): gather(gathering, single, device)
+            case .census(let gathering, let cid): count(gathering, cid, device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }
         }

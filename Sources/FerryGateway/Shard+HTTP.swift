@@ -81,7 +81,9 @@ extension Shard {
 
     private mutating func take(_ request: HTTPRequest, _ slot: Int) {
         let keepAlive = request.keepAlive && !isDraining
-        guard let place = backends[slot]?.open(keepAlive: keepAlive, isHead: request.method == .head) else { return }
+        let place = backends[slot]?.open(
+            keepAlive: keepAlive, isHead: request.method == .head, isNative: request.segments.first == "v1")
+        guard let place else { return }
         if !keepAlive { backends[slot]?.closesWhenAnswered = true }
         // What of the next one is here already begins now.
         backends[slot]?.requestSince = nil
@@ -114,12 +116,10 @@ extension Shard {
     /// An answer for one request of a connection of this shard.
     mutating func fill(_ origin: APIOrigin, _ answer: Result<APIAnswer, APIError>) {
         guard let slot = connections.index(of: origin.connection) else { return }
-        let response: HTTPResponse =
-            switch answer {
-            case .success(let answer): answer.response
-            case .failure(let error): error.response
-            }
-        backends[slot]?.fill(origin.slot, response)
+        switch answer {
+        case .success(let answer): backends[slot]?.fill(origin.slot, answer.response)
+        case .failure(let error): backends[slot]?.fill(origin.slot, error)
+        }
         answerInTurn(slot)
     }
 

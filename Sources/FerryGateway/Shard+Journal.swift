@@ -135,7 +135,7 @@ extension Shard {
         for (after, effect) in batch.effects {
             accepted(batch, done..<after, segment: segment, offset: offset)
             done = after
-            committed(effect, segment: segment)
+            committed(effect, segment: segment, offset: offset)
         }
         accepted(batch, done..<batch.accepts.count, segment: segment, offset: offset)
     }
@@ -153,7 +153,8 @@ extension Shard {
         for (_, effect) in batch.effects { refused(effect) }
     }
 
-    private mutating func committed(_ effect: CommitEffect, segment: UInt32) {
+    /// `offset` is that of the batch.
+    private mutating func committed(_ effect: CommitEffect, segment: UInt32, offset: UInt32) {
         switch effect {
         case .deviceRegistered(let registration):
             registered(registration, segment: segment)
@@ -183,6 +184,7 @@ extension Shard {
         case .broadcastAccepted(let content): broadcastAccepted(content, segment: segment)
         case .broadcastPlaced(let pending): broadcastPlaced(pending, segment: segment)
         case .broadcastExpired(let number, let ordinal): broadcastExpired(number, ordinal: ordinal)
+        case .listed(let acceptance): listed(acceptance, segment: segment, offset: offset)
         case .controlPut(let rows, let effect): controlPut(rows, effect, segment: segment)
         }
     }
@@ -204,6 +206,7 @@ extension Shard {
         case .broadcastPlaced(let pending): placesRefused(pending)
         case .broadcastExpired(let number, let ordinal):
             broadcasts.endAgain(number, ordinal: ordinal, at: now + .seconds(1))
+        case .listed(let acceptance): listRefused(acceptance)
         case .controlPut(_, let effect): controlRefused(effect)
         }
     }
@@ -219,6 +222,7 @@ extension Shard {
                 waitingBytes -= order.weight
                 giveUp(order, .busy(retryAfterSeconds: 5))
             }
+        case .list(let placement, let target): giveUp(placement, target, .busy(retryAfterSeconds: 5))
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)
@@ -226,6 +230,9 @@ extension Shard {
         case .single(let gathering, let single):
             gathering.isComplete = false
             gather(gathering, single, nil)
+        case .census(let gathering, let cid):
+            gathering.isComplete = false
+            count(gathering, cid, nil)
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.
             EventLog.write(

@@ -142,7 +142,7 @@ extension Shard {
                     segmentDevices.add(device, segment: listed)
                 }
                 tally.restore()
-                keepRoom(Int(message.payloadBytes))
+                if !message.isReference { keepRoom(Int(message.payloadBytes)) }
             }
             // Spread over a second per thousand devices, so that their stubs do not come all at once.
             let spread = UInt64.random(in: 0...UInt64(min(60_000, recovery.devices.count)), using: &random)
@@ -165,7 +165,7 @@ extension Shard {
 
 extension KeptMessage {
     /// After a restart the device counts as having been away.
-    init(restoring message: RecoveredMessage) {
+    init(restoring message: RecoveredMessage, taskSlot: UInt16) {
         let stub: Stub =
             switch message.stub {
             case .due: .due
@@ -177,6 +177,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: message.location,
             payloadBytes: message.payloadBytes, isLiveOnly: message.isLiveOnly, hasOwnAlert: message.hasOwnAlert,
-            wasOffline: true, stub: stub)
+            wasOffline: true, stub: stub, isReference: message.isReference, taskSlot: taskSlot)
     }
 }

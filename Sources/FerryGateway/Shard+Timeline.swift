@@ -38,6 +38,7 @@ extension Shard {
         }
         catchUp(device)
         let view = view(of: device)
+        if order.query.isPresentOnly { return answer(order, .success(view.json(cid: order.query.cid))) }
         let machine = devices[device].machine
         guard let timeline = environment.timeline else {
             var coverage = TimelineCoverage()

@@ -13,7 +13,8 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Devices` (a device's decisions), `+Delivery`
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists` and
+/// `+ListDevices` (tasks with one content for many), `+Devices` (a device's decisions), `+Delivery`
 /// (the stream to a device), `+Journal` (what waits for
 /// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
@@ -72,6 +73,7 @@ struct Shard: ~Copyable {
     var batches: [APIOrigin: BatchQuestion] = [:]
     var batchOutcomes: [BatchOutcomes] = []
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
+    var censusQuestions: [APIOrigin: CensusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     // Of broadcasts, by the owner of their app: calls whose record is on its way, by request; broadcasts that some shard has
     // not given its places to, by task; and those that the tables do not have.
@@ -80,6 +82,7 @@ struct Shard: ~Copyable {
     var ownBroadcasts: [OwnBroadcast] = []
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
+    var lists: ListWork
     /// Pushes that came in in this turn, by owner of their devices.
     var orders: [PushOrders]
     /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
@@ -139,6 +142,7 @@ struct Shard: ~Copyable {
     /// The same by task and by day, for backends.
     var book: ReportBook
     var curve: OnlineCurve
+    var taskSlots = TaskSlots()
     /// Parts of reports that leave when what they tell of is on disk.
     var reportReplies: [ReportReply] = []
     var reportQuestions: [APIOrigin: ReportGathering] = [:]
@@ -185,6 +189,8 @@ struct Shard: ~Copyable {
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
             byteBudget: environment.requestBytes / environment.configuration.shards, seed: requestSeed)
+        lists = ListWork(
+            requestWindow: environment.configuration.requestWindow, contentBytes: environment.listContentBytes)
         sequences = recovery.highest
         currentSegment = recovery.firstSegment
         retiredSegment = recovery.firstSegment == 0 ? 0 : recovery.firstSegment - 1
@@ -226,6 +232,7 @@ struct Shard: ~Copyable {
         advanceTimers()
         endBroadcastsInTime()
         drawCurve()
+        endListsInTime()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
@@ -360,55 +367,4 @@ struct Shard: ~Copyable {
             mail[shard].removeAll(keepingCapacity: true)
         }
     }
-
-    // MARK: - Stop
-
-    private mutating func beginDrain() {
-        guard !isDraining else { return }
-        isDraining = true
-        drainEnds = now + environment.configuration.drainDeadline
-        if let listeners = environment.listeners {
-            poller.remove(listeners.device)
-            poller.remove(listeners.http)
-            if let link = listeners.link { poller.remove(link) }
-        }
-        closeForStop()
-    }
-
-    /// Everything accepted is on disk and answered, what was to be sent had its chance, and no other shard has a question.
-    mutating func isDrained() -> Bool {
-        if now >= drainEnds { return true }
-        guard
-            unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
-                && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && !book.hasChanges && reportReplies.isEmpty && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
-                && orders.allSatisfy(\.isEmpty)
-        else { return false }
-        if !isQuiet {
-            // Calls that come in from now on are refused where they come in.
-            isQuiet = true
-            environment.quietShards.enter()
-        }
-        return environment.quietShards.isAll(of: environment.shards)
-    }
-
-    func snapshot() -> ShardSnapshot {
-        var snapshot = counters
-        snapshot.count(tally)
-        snapshot.reported = reportedSum
-        snapshot.connections = connections.count
-        snapshot.devices = devices.count
-        snapshot.requestsEvictedEarly = requests.evictedEarly
-        snapshot.memoryBytes = memoryEstimate
-        snapshot.storeBytes = storeBytes
-        return snapshot
-    }
-}
-
-/// What the poller calls the things that are not connections; a connection's generation is never this high.
-enum PollToken {
-    static let mailbox = UInt64.max
-    static let deviceListener = UInt64.max - 1
-    static let httpListener = UInt64.max - 2
-    static let linkListener = UInt64.max - 3
 }

@@ -28,6 +28,7 @@ struct ShardEnvironment: Sendable {
     let memoryBudget: Budget
     let storeBudget: Budget
     let broadcastBudget: Budget
+    let listBudget: Budget
     let quietShards = QuietShards()
 
     var shards: Int { mailboxes.count }
@@ -41,5 +42,9 @@ struct ShardEnvironment: Sendable {
         return limits
     }
 
+    /// Memory that one shard may hold of contents that can be read again.
+    var listContentBytes: Int { configuration.listContentBytes / shards }
+
+    func owner(of app: AppID) -> Int { Partition(of: app).owner(among: shards) }
     func owner(of cid: CID) -> Int { Partition(of: cid).owner(among: shards) }
 }

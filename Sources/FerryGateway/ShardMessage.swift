@@ -72,9 +72,11 @@ enum APIOrder: Sendable {
     case pushes(PushOrders)
     /// To the owner of the app.
     case broadcast(BroadcastOrder)
+    case list(ListOrder)
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
     case timeline(TimelineOrder)
+    case census(CensusOrder)
 }
 
 /// How a push over a link is called.
@@ -116,6 +118,7 @@ enum ShardReply: Sendable {
     /// One JSON object.
     case timeline(APIOrigin, Result<[UInt8], APIError>)
     case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)], isComplete: Bool)
+    case census(APIOrigin, DeviceCensus, isComplete: Bool)
 }
 
 /// An accepted message, as the API tells of it.

@@ -82,3 +82,17 @@ package struct CompressionCounters: Sendable, Equatable {
         unshrunk += other.unshrunk
     }
 }
+
+extension Shard {
+    func snapshot() -> ShardSnapshot {
+        var snapshot = counters
+        snapshot.count(tally)
+        snapshot.reported = reportedSum
+        snapshot.connections = connections.count
+        snapshot.devices = devices.count
+        snapshot.requestsEvictedEarly = requests.evictedEarly
+        snapshot.memoryBytes = memoryEstimate
+        snapshot.storeBytes = storeBytes
+        return snapshot
+    }
+}

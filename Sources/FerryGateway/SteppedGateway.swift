@@ -37,10 +37,12 @@ package final class SteppedGateway {
             store: store, wake: wake,
             timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
             mailboxes: mailboxes,
-            listeners: nil, seed: seed, connectionLimit: limit, census: census, appCensus: AppCensus(configuration.apps),
+            listeners: nil, seed: seed, connectionLimit: limit, census: census,
+            appCensus: AppCensus(configuration.apps),
             memoryBudget: Budget(key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: nil)),
             storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes),
-            broadcastBudget: Budget(key: "broadcastBytes", cap: configuration.broadcastBytes))
+            broadcastBudget: Budget(key: "broadcastBytes", cap: configuration.broadcastBytes),
+            listBudget: Budget(key: "listStoreBytes", cap: configuration.listStoreBytes))
         try store.start(sinks: mailboxes.map { mailbox in { @Sendable events in mailbox.post(.store(events)) } })
         let parts = ShardRecovery.divide(recovery, among: shards, environment)
         var boxes: [Box] = []

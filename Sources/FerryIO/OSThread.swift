@@ -30,6 +30,9 @@ package final class OSThread: Sendable {
         if isFirst { _ = clinux_thread_join(handle) }
     }
 
+    /// The calling thread gets the processor when others leave it, from now on.
+    package static func giveWay() { _ = clinux_give_way(10) }
+
     private final class Body {
         let run: () -> Void
         init(_ run: @escaping () -> Void) { self.run = run }

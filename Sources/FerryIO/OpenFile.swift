@@ -71,6 +71,12 @@ package final class OpenFile: Sendable {
         return done
     }
 
+    /// Returns when what was written has been handed to the disk, which may hold it in its cache until a sync. Nothing else
+    /// waits for it, as others' syncs would for a sync.
+    package func writeBack() throws(SystemError) {
+        _ = try SystemError.check("write back \(path)", clinux_write_back(descriptor))
+    }
+
     /// Returns when what was written is on the disk.
     package func sync() throws(SystemError) {
         _ = try SystemError.check("sync \(path)", clinux_fdatasync(descriptor))

@@ -29,13 +29,19 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
     /// A broadcast's: its content, its record and its end belong to all devices. No cap counts it, no stub stands for it, and
     /// the device's row knows nothing of it.
     package let isShared: Bool
+    /// Its content is its task's, of which there is one for many devices: `payloadBytes` counts for the device, and takes no
+    /// room of its own.
+    package let isReference: Bool
     /// The device was offline, or a stub was asked for, between acceptance and now (P4).
     package var wasOffline: Bool
     package var stub: Stub
+    /// Of a reference: the shard's number for its task; 0 for none.
+    package let taskSlot: UInt16
 
     package init(
         seq: Seq, expiresAt: Instant, location: RecordLocation, payloadBytes: UInt32, isLiveOnly: Bool,
-        hasOwnAlert: Bool, wasOffline: Bool, stub: Stub, isShared: Bool = false
+        hasOwnAlert: Bool, wasOffline: Bool, stub: Stub, isShared: Bool = false,
+        isReference: Bool = false, taskSlot: UInt16 = 0
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
@@ -46,5 +52,7 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
         self.wasOffline = wasOffline
         self.stub = stub
         self.isShared = isShared
+        self.isReference = isReference
+        self.taskSlot = taskSlot
     }
 }

@@ -6,6 +6,10 @@ enum BackendCall {
     case post(Int)
     /// A push to all, by the number of its first post.
     case postToAll(Int)
+    /// A task with stored content, by the number of its first post.
+    case createList(Int)
+    /// Devices for such a task: posts that lie together.
+    case postToList(Range<Int>)
     /// The request id of a post, with other content.
     case reuse(Int)
     /// Are these devices online?
@@ -31,6 +35,10 @@ extension BackendCall {
         switch self {
         case .post(let number): Self.push(world.ledger.posts[number], world, token, isOther: false)
         case .postToAll(let number): Self.pushAll(world.ledger.posts[number], world, token, isOther: false)
+        case .createList(let first): Self.createList(world.ledger.posts[first], world, token, isOther: false)
+        case .postToList(let numbers): Self.postToList(numbers, world, token)
+        case .reuse(let number) where world.ledger.posts[number].isListed:
+            Self.createList(world.ledger.posts[number], world, token, isOther: true)
         case .reuse(let number):
             if world.ledger.posts[number].isForAll {
                 Self.pushAll(world.ledger.posts[number], world, token, isOther: true)
@@ -51,16 +59,31 @@ extension BackendCall {
     }
 
     private static func push(_ post: Post, _ world: World, _ token: String, isOther: Bool) -> [UInt8] {
+        let body =
+            #"{"request_id":"\#(post.requestID)","audience":{"cid":["\#(world.cidText(post.device))"]},\#(content(post, isOther))}"#
+        return bytes("POST /v2/\(world.app.text)/push/single/cid", token, body)
+    }
+
+    private static func content(_ post: Post, _ isOther: Bool) -> String {
         var alert = ""
         if post.hasOwnAlert {
             let aps = #"{"alert":{"title":"T","body":"\#(post.alertMarker)"}}"#
             alert = #","push_channel":{"ios":{"type":"notify","aps":\#(aps)}}"#
         }
-        let ttl = post.ttl == 0 ? -1 : post.ttl
-        let body =
-            #"{"request_id":"\#(post.requestID)","audience":{"cid":["\#(world.cidText(post.device))"]},"#
-            + #""settings":{"ttl":\#(ttl)},"push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}\#(alert)}"#
-        return bytes("POST /v2/\(world.app.text)/push/single/cid", token, body)
+        return #""settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)},"#
+            + #""push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}\#(alert)"#
+    }
+
+    private static func createList(_ post: Post, _ world: World, _ token: String, isOther: Bool) -> [UInt8] {
+        let body = #"{"request_id":"\#(post.requestID)",\#(content(post, isOther))}"#
+        return bytes("POST /v2/\(world.app.text)/push/list/message", token, body)
+    }
+
+    private static func postToList(_ numbers: Range<Int>, _ world: World, _ token: String) -> [UInt8] {
+        let cids = numbers.map { #""\#(world.cidText(world.ledger.posts[$0].device))""# }.joined(separator: ",")
+        let task = numbers.first.flatMap { world.ledger.list(of: $0)?.taskID } ?? ""
+        return bytes(
+            "POST /v2/\(world.app.text)/push/list/cid", token, #"{"taskid":"\#(task)","audience":{"cid":[\#(cids)]}}"#)
     }
 
     private static func pushAll(_ post: Post, _ world: World, _ token: String, isOther: Bool) -> [UInt8] {
@@ -74,7 +97,8 @@ extension BackendCall {
     func posts(_ ledger: Ledger) -> Range<Int> {
         switch self {
         case .post(let number), .postToAll(let number): ledger.ofOneCall(number)
-        case .reuse, .status, .revoke, .timeline: 0..<0
+        case .postToList(let numbers): numbers
+        case .createList, .reuse, .status, .revoke, .timeline: 0..<0
         }
     }
 

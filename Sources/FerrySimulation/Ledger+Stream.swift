@@ -107,6 +107,7 @@ extension Ledger {
         guard post.device == device else { throw fail("P1", "post \(number) went to device \(device)") }
         guard push.payload.count == post.payloadSize else { throw fail("P1", "post \(number) was changed") }
         guard !post.isRefused else { throw fail("P1", "post \(number) was refused, and delivered") }
+        guard post.attempts > 0 else { throw fail("P1", "post \(number) was not posted, and delivered") }
         if let seq = devices[device].seqs[number], seq != push.seq, !post.mayBeTwice {
             throw fail("P3", "post \(number) has the numbers \(seq) and \(push.seq)")
         }

@@ -8,7 +8,7 @@ extension Ledger {
         let facts = devices[device]
         trace.note("stub", device, stub.body.count)
         if Post.contains("payload-", in: stub.body) { throw fail("P5", "a stub carries a payload") }
-        let own = Post.number(inAlert: stub.body)
+        let own = post(named: Post.number(inAlert: stub.body), device: device)
         if let own {
             guard posts.indices.contains(own), posts[own].device == device, posts[own].hasOwnAlert else {
                 throw fail("P5", "a stub for post \(own) went to device \(device)")
@@ -64,7 +64,7 @@ extension Ledger {
     }
 
     func stubAnswered(_ stub: StubRequest, device: Int) {
-        if let own = Post.number(inAlert: stub.body) {
+        if let own = post(named: Post.number(inAlert: stub.body), device: device) {
             ownInFlight.remove(own)
             return
         }

@@ -31,6 +31,8 @@ final class Ledger {
     private var journalledTime = Instant.distantPast
     var tokens: [Int: TokenFacts] = [:]
     var apiTokens: [APITokenFacts] = []
+    /// Tasks with stored content, by the number of their first post.
+    var lists: [Int: ListFacts] = [:]
     /// What was told of posts.
     var stories: [Int: StoryAnswer.Message] = [:]
     /// What a start would find of a device if the power went now.
@@ -60,7 +62,7 @@ final class Ledger {
 
     /// All posts of the call that this one belongs to.
     func ofOneCall(_ number: Int) -> Range<Int> {
-        guard let first = posts[number].first else { return number..<number + 1 }
+        guard let first = posts[number].first, !posts[number].isListed else { return number..<number + 1 }
         return first..<first + devices.count
     }
 
@@ -176,8 +178,8 @@ final class Ledger {
                     "P2", "post \(post.number), answered before \(latest.number) was posted, comes after it")
             }
             if latest.map({ $0.firstSentStep < post.firstSentStep }) ?? true { latest = post }
-            // A push to all is in order with what is posted after its answer.
-            guard post.attempts == 1, post.isAccepted, !post.isForAll else { continue }
+            // A push to all or for a task is in order with what is posted after its answer.
+            guard post.attempts == 1, post.isAccepted, post.first == nil else { continue }
             if let last = lastPlace[post.connection], last.place > post.place {
                 throw fail(
                     "P2", "post \(post.number), before \(last.number) on one connection, comes after it")

@@ -11,7 +11,9 @@ struct Post {
     let payloadBytes: Int
     /// A push to all is one post for each device; they have one call, one request and one payload, which bear the number of
     /// the first. nil for a push to one device.
+    /// So are the posts of a task with stored content, which comes with a call of its own: devices are named in others.
     let first: Int?
+    let isListed: Bool
     /// The device was registered, and its client knew, before the call.
     var isOwed = true
 
@@ -42,16 +44,20 @@ struct Post {
     /// The gateway may have forgotten its request id before a repeat came: all of it may be there twice.
     var mayBeTwice = false
 
-    init(number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int, first: Int? = nil) {
+    init(
+        number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int, first: Int? = nil,
+        isListed: Bool = false
+    ) {
         self.number = number
         self.device = device
         self.ttl = ttl
         self.hasOwnAlert = hasOwnAlert
         self.payloadBytes = payloadBytes
         self.first = first
+        self.isListed = isListed
     }
 
-    var isForAll: Bool { first != nil }
+    var isForAll: Bool { first != nil && !isListed }
     var isLiveOnly: Bool { ttl == 0 }
     var isAccepted: Bool { answeredStep != nil }
     /// Every attempt was refused, so it is not kept.
@@ -61,7 +67,7 @@ struct Post {
 
     var requestID: String { "request-\(1_000_000 + (first ?? number))" }
     var marker: String { "payload-\(first ?? number)." }
-    var alertMarker: String { "alert-\(number)." }
+    var alertMarker: String { "alert-\(first ?? number)." }
 
     /// How many bytes `payload` has.
     var payloadSize: Int { max(payloadBytes, marker.utf8.count) }

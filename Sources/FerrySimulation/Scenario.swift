@@ -46,6 +46,8 @@ struct Scenario {
     var idleWorkers: Int
     /// Pushes to all; over HTTP only.
     var broadcasts = 0
+    /// Tasks with stored content, and devices for them; over HTTP only.
+    var lists = 0
     /// Devices that take another's push token.
     var tokenMoves: Int
     /// Calls of backends other than pushes: status, the end of a token, a request id with other content.
@@ -118,6 +120,7 @@ struct Scenario {
         default: break
         }
         broadcasts = dice.pick([0, 4, 12, 40]) ?? 4
+        lists = dice.pick([0, 10, 40, 80]) ?? 10
     }
 
     /// Peers stop reading, and what is sent to them soon fills what there is room for.

@@ -23,7 +23,9 @@ final class ScriptedBackend {
     func post(_ number: Int) {
         let first = world.ledger.posts[number]
         guard first.isForAll || world.ledger.devices[first.device].cid != nil else { return }
-        guard send(first.isForAll ? .postToAll(number) : .post(number)) else {
+        let call: BackendCall =
+            first.isForAll ? .postToAll(number) : first.isListed ? .postToList(number..<number + 1) : .post(number)
+        guard send(call) else {
             if !unanswered.contains(number) { unanswered.append(number) }
             return
         }
@@ -34,6 +36,17 @@ final class ScriptedBackend {
             world.ledger.sent(post, connection: self.number * 1_000_000 + connections, place: place)
         }
         world.trace.note("post", number, post.device, post.attempts + 1, "ttl \(post.ttl)")
+    }
+
+    /// Names devices for a task with stored content, several in one call.
+    func post(toList numbers: Range<Int>) {
+        guard send(.postToList(numbers)) else { return }
+        place += 1
+        for number in numbers {
+            unanswered.removeAll { $0 == number }
+            world.ledger.sent(number, connection: self.number * 1_000_000 + connections, place: place)
+        }
+        world.trace.note("post to list", numbers.lowerBound, numbers.count)
     }
 
     /// Any other call; nothing when nobody listens.
@@ -94,12 +107,25 @@ final class ScriptedBackend {
         link = nil
         speech = nil
         for call in open {
-            let posts = call.call.posts(world.ledger)
-            guard let number = posts.first else { continue }
-            for post in posts { world.ledger.answerLost(post) }
-            if !unanswered.contains(number) { unanswered.append(number) }
+            loseAnswer(of: call.call)
         }
         open = []
+    }
+
+    /// The gateway may have taken it.
+    private func loseAnswer(of call: BackendCall) {
+        let posts = call.posts(world.ledger)
+        for post in posts { world.ledger.answerLost(post) }
+        postLater(posts)
+    }
+
+    /// To all it is one call; for a task each device is named again by itself.
+    private func postLater(_ posts: Range<Int>) {
+        guard let first = posts.first else { return }
+        for number in world.ledger.posts[first].isListed ? posts : first..<first + 1
+        where !world.ledger.posts[number].isAccepted && !unanswered.contains(number) {
+            unanswered.append(number)
+        }
     }
 
     // MARK: - Over a link
@@ -183,8 +209,10 @@ final class ScriptedBackend {
         let posts = call.posts(world.ledger)
         guard let number = posts.first else { return }
         world.trace.note("refused", number)
+        // Of several devices some may have been taken.
+        if case .postToList = call, posts.count > 1 { return loseAnswer(of: call) }
         for post in posts { world.ledger.refused(post) }
-        if !world.ledger.posts[number].isAccepted, !unanswered.contains(number) { unanswered.append(number) }
+        postLater(posts)
     }
 
     private func take(_ answer: [UInt8], to call: OpenCall) throws(Violation) {
@@ -205,6 +233,12 @@ final class ScriptedBackend {
             for post in world.ledger.ofOneCall(number) {
                 try world.ledger.accepted(post, taskID: task, wasOnline: nil)
             }
+        case .createList(let first):
+            guard let start = answer.end(of: #""taskid":""#) else { throw wrong("API", "the task \(first)") }
+            let task = answer.word(from: start)
+            world.trace.note("task", first, 0, 0, task)
+            try world.ledger.listCreated(first, task)
+        case .postToList(let numbers): try takeList(answer, numbers)
         case .reuse(let number):
             guard !Post.contains("request_id cannot be repeat", in: answer) else { return }
             throw wrong("P3", "other content under the request id of post \(number)")
@@ -219,6 +253,31 @@ final class ScriptedBackend {
             world.ledger.apiTokens[token].hasEnded = true
         case .timeline(let device, let post, _):
             try world.ledger.told(StoryAnswer(answer), of: device, post: post)
+        }
+    }
+
+    private func takeList(_ answer: [UInt8], _ numbers: Range<Int>) throws(Violation) {
+        if Post.contains("is older than its ttl", in: answer) {
+            for number in numbers { try world.ledger.listWasOver(number) }
+            return
+        }
+        for number in numbers {
+            let cid = world.cidText(world.ledger.posts[number].device)
+            guard let start = answer.end(of: "\"\(cid)\":\"") else {
+                throw Violation(
+                    promise: "API", what: "post \(number) was answered with \(String(decoding: answer, as: UTF8.self))")
+            }
+            let status = answer.word(from: start)
+            world.trace.note("list answer", number, 0, 0, status)
+            switch status {
+            case "successed_online", "successed_offline":
+                try world.ledger.accepted(
+                    number, taskID: world.ledger.list(of: number)?.taskID, wasOnline: status == "successed_online")
+            default:
+                // The device is full.
+                world.ledger.refused(number)
+                postLater(number..<number + 1)
+            }
         }
     }
 

@@ -105,10 +105,23 @@ extension World {
 
     private func device(of stub: StubRequest) -> Int? {
         if let own = Post.number(inAlert: stub.body) {
-            return ledger.posts.indices.contains(own) ? ledger.posts[own].device : nil
+            guard ledger.posts.indices.contains(own) else { return nil }
+            return ledger.posts[own].isListed ? device(of: stub, list: own) : ledger.posts[own].device
         }
         let name = stub.headers.first { $0.name == "apns-collapse-id" }?.value.dropFirst("ferry-".count)
         return ledger.devices.firstIndex { $0.cid?.description == name.map(String.init) }
+    }
+
+    /// The alert of a task is the same for all of its devices, but the request's id is the message's.
+    private func device(of stub: StubRequest, list first: Int) -> Int? {
+        let id = stub.headers.first { $0.name == "apns-id" }?.value.filter { $0 != "-" }
+        guard let task = ledger.list(of: first)?.taskID, let value = Identifier128(hex: String(task.suffix(32))) else {
+            return nil
+        }
+        return ledger.devices.firstIndex { device in
+            device.cid.map { RequestKey(task: TaskID(value, monthDay: 101, kind: .list), cid: $0).messageID.value.hex }
+                == id
+        }
     }
 
     func answerStub() {

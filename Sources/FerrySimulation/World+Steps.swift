@@ -17,6 +17,7 @@ extension World {
         if dice.chance(scenario.timeTurns) { passTime() }
         if dice.chance(scenario.posts) { postSomething() }
         if dice.chance(scenario.broadcasts) { postToAll() }
+        if dice.chance(scenario.lists) { postToList() }
         if dice.chance(30) { dice.pick(backends)?.postAgain() }
         if dice.chance(scenario.wakeTurns) { answerStub() }
         if dice.chance(scenario.statusCalls) { askForStatus() }
@@ -106,6 +107,44 @@ extension World {
         }
         backend.post(first)
         if dice.chance(scenario.repeats) { dice.pick(backends)?.post(first) }
+    }
+
+    /// A task with stored content, or devices for one that there is.
+    func postToList() {
+        guard !isOverLinks, let backend = dice.pick(backends) else { return }
+        guard let first = dice.pick(ledger.lists.keys.sorted()), !dice.chance(150) else { return createList(backend) }
+        // The gateway's clock may have been put back since.
+        let now = ledger.clock.now
+        if let sentAt = ledger.lists[first]?.sentAt, now < sentAt { ledger.lists[first]?.sentAt = now }
+        guard ledger.lists[first]?.taskID != nil else { return backend.call(.createList(first)) }
+        let known = ledger.devices.indices.filter { ledger.devices[$0].cid != nil }
+        guard let from = dice.pick(known) else { return }
+        var end = from + 1
+        while known.contains(end), dice.chance(500) { end += 1 }
+        if ledger.posts[first].attempts == 0 || dice.chance(700) {
+            backend.post(toList: first + from..<first + end)
+        } else {
+            backend.call(.createList(first))
+        }
+        // Both at once, by different ways.
+        if dice.chance(scenario.repeats) { dice.pick(backends)?.post(toList: first + from..<first + end) }
+    }
+
+    private func createList(_ backend: ScriptedBackend) {
+        let first = ledger.posts.count
+        var ttl = Post.longTTL
+        if dice.chance(scenario.shortLived) { ttl = dice.within(1...20_000) }
+        if dice.chance(scenario.liveOnly) { ttl = 0 }
+        let bytes = dice.within(20...max(20, scenario.payloadBytes))
+        let hasOwnAlert = dice.chance(scenario.ownAlerts)
+        for device in ledger.devices.indices {
+            ledger.posts.append(
+                Post(
+                    number: first + device, device: device, ttl: ttl, hasOwnAlert: hasOwnAlert, payloadBytes: bytes,
+                    first: first, isListed: true))
+        }
+        ledger.lists[first] = ListFacts(sentAt: ledger.clock.now)
+        backend.call(.createList(first))
     }
 
     // MARK: - Other calls

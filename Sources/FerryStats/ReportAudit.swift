@@ -12,6 +12,8 @@ package struct ReportAudit: Sendable {
 
     private var apps: [AppID: Int64] = [:]
     private var tasks: [Identifier128: TaskCorrection] = [:]
+    /// Messages of tasks with stored content.
+    private var references: [Identifier128: Int64] = [:]
 
     package init() {}
 
@@ -19,7 +21,7 @@ package struct ReportAudit: Sendable {
         guard let value = row.value else { return }
         switch ReportKey(row.key) {
         case .task(let app, let name):
-            guard let (terms, counters) = ReportValue.task(value, name), terms.isPlaced else { return }
+            guard let (terms, counters) = ReportValue.task(value, name) else { return }
             change(app, terms, -counters.kept)
         case .day(let app, _):
             guard let day = ReportValue.day(value) else { return }
@@ -30,6 +32,9 @@ package struct ReportAudit: Sendable {
 
     /// So many messages of the app are kept for devices one by one.
     package mutating func keep(_ app: AppID, _ count: Int) { apps[app, default: 0] += Int64(count) }
+
+    /// One of these messages, by its task.
+    package mutating func keep(_ task: Identifier128) { references[task, default: 0] += 1 }
 
     /// A push to all has no end yet at so many devices.
     package mutating func keep(_ app: AppID, _ terms: TaskTerms, _ count: Int) {
@@ -43,9 +48,12 @@ package struct ReportAudit: Sendable {
 
     /// What the shard that owns the apps is to set right.
     package func corrections(where isOwner: (AppID) -> Bool) -> ReportCorrections {
-        ReportCorrections(
-            apps: apps.filter { $0.value != 0 && isOwner($0.key) },
-            tasks: tasks.values.filter { $0.missing != 0 && isOwner($0.app) })
+        var found: [TaskCorrection] = []
+        for var task in tasks.values where isOwner(task.app) {
+            task.missing += references[task.terms.task.value] ?? 0
+            if task.missing != 0 { found.append(task) }
+        }
+        return ReportCorrections(apps: apps.filter { $0.value != 0 && isOwner($0.key) }, tasks: found)
     }
 }
 

@@ -6,12 +6,15 @@ package import FerryCore
 ///
 /// It does not: read clocks, know devices, write to disks. Numbers of apps are those of the shard.
 package struct ReportBook: Sendable {
-    struct Task: Sendable {
+    struct CountedTask: Sendable {
         let app: AppID
         let terms: TaskTerms
         var own = ReportCounters()
         /// Rows that a shard wrote whose partitions are this one's now.
         var others: [(writer: Int, counters: ReportCounters)] = []
+        /// Kept here and accepted by other shards, or the other way, after a change of their count; found anew at each start, and
+        /// nothing over all shards.
+        var moved: Int64 = 0
         var isChanged = false
 
         var sum: ReportCounters { others.reduce(into: own) { $0 += $1.counters } }
@@ -28,6 +31,8 @@ package struct ReportBook: Sendable {
     struct Today: Sendable {
         let app: AppID
         var day = Day()
+        /// As of a task.
+        var moved: Int64 = 0
         var isChanged = false
     }
 
@@ -39,7 +44,7 @@ package struct ReportBook: Sendable {
     private(set) var today: [Today] = []
     /// Of past days.
     var past: [AppID: [CalendarDay: Day]] = [:]
-    var tasks: [Identifier128: Task] = [:]
+    var tasks: [Identifier128: CountedTask] = [:]
     /// Tasks in the order of their acceptance, some of them gone.
     private var order: [Identifier128] = []
     private var changedTasks: [Identifier128] = []
@@ -130,7 +135,7 @@ package struct ReportBook: Sendable {
     package mutating func accept(_ terms: TaskTerms, _ number: Int, count: Int64) {
         let name = terms.task.value
         if tasks[name] == nil {
-            tasks[name] = Task(app: today[number].app, terms: terms)
+            tasks[name] = CountedTask(app: today[number].app, terms: terms)
             order.append(name)
             makeRoom()
         }
@@ -141,6 +146,11 @@ package struct ReportBook: Sendable {
 
     package mutating func end(_ task: Identifier128, _ number: Int, _ reason: EndReason, count: Int64 = 1) {
         end(number, reason, count: count)
+        end(task, reason, count: count)
+    }
+
+    /// For the task alone: the day is told of it elsewhere.
+    package mutating func end(_ task: Identifier128, _ reason: EndReason, count: Int64 = 1) {
         guard tasks[task] != nil else { return }
         tasks[task]?.own.end(reason, count)
         change(task)
@@ -211,7 +221,7 @@ package struct ReportBook: Sendable {
         while tasks.count > taskLimit, looks > 0, let name = order.first {
             looks -= 1
             order.removeFirst()
-            if let task = tasks[name], task.sum.kept != 0 { order.append(name) } else { forget(name) }
+            if let task = tasks[name], task.sum.kept + task.moved != 0 { order.append(name) } else { forget(name) }
         }
     }
 
@@ -290,7 +300,7 @@ package struct ReportBook: Sendable {
         case .task(let app, let name):
             guard let (terms, counters) = ReportValue.task(value, name) else { return }
             if tasks[name] == nil {
-                tasks[name] = Task(app: app, terms: terms)
+                tasks[name] = CountedTask(app: app, terms: terms)
                 order.append(name)
             }
             if row.writer == shard {
@@ -312,15 +322,15 @@ package struct ReportBook: Sendable {
     /// A task of which no row may have been found: one that an older version took.
     package mutating func restore(_ terms: TaskTerms, of app: AppID) {
         guard tasks[terms.task.value] == nil else { return }
-        tasks[terms.task.value] = Task(app: app, terms: terms)
+        tasks[terms.task.value] = CountedTask(app: app, terms: terms)
         order.append(terms.task.value)
     }
 
-    /// All rows are there. `kept` are the messages that this shard has for each app, by number, and `waiting` those of pushes to
-    /// all. `corrections` are of the apps that it owns: where the last life ended between a record and its count, the count is
+    /// All rows are there. `kept` are the messages that this shard has for each app, by number, and `waiting` those of
+    /// tasks with many devices. `corrections` are of the apps that it owns: where the last life ended between a record and its count, the count is
     /// set right. What is missing then has expired, since every other end is counted in the batch of its record.
     ///
-    /// After a change of the count of shards some have messages that others accepted; what is carried is nothing in all.
+    /// The corrections are of one shard's rows, which go to the disk together: if the power goes before, they are found again.
     package mutating func finishRestoring(
         kept: [Int64], waiting: [Identifier128: Int64], corrections: ReportCorrections
     ) {
@@ -331,20 +341,19 @@ package struct ReportBook: Sendable {
         }
         order.sort { (tasks[$0]?.terms.acceptedAt ?? .distantPast) < (tasks[$1]?.terms.acceptedAt ?? .distantPast) }
         for name in order {
-            guard let task = tasks[name], task.terms.isPlaced else { continue }
-            let moved = (waiting[name] ?? 0) - task.sum.kept
-            guard moved != 0 else { continue }
-            tasks[name]?.own.carried += moved
-            change(name)
+            guard let task = tasks[name] else { continue }
+            tasks[name]?.moved = (waiting[name] ?? 0) - task.sum.kept
         }
         for number in today.indices {
             let missing = corrections.apps[today[number].app] ?? 0
             today[number].day.own.messages.settle(missing)
-            let moved = (number < kept.count ? kept[number] : 0) - sum(number).kept
-            today[number].day.own.messages.carried += moved
-            if missing != 0 || moved != 0 { change(number) }
+            if missing != 0 { change(number) }
+            today[number].moved = (number < kept.count ? kept[number] : 0) - sum(number).kept
         }
     }
+
+    /// Messages of one app that this shard has.
+    package func kept(_ number: Int) -> Int64 { sum(number).kept + today[number].moved }
 
     /// Of all days of one app.
     package func sum(_ number: Int) -> ReportCounters {
@@ -353,9 +362,16 @@ package struct ReportBook: Sendable {
 }
 
 extension ReportCounters {
-    /// `missing` messages more are kept than are counted, or fewer.
+    /// `missing` messages more are kept than are counted, or fewer. More are where a drop was counted whose record did not get to
+    /// the disk, and where an older version took them.
     fileprivate mutating func settle(_ missing: Int64) {
-        if missing > 0 { accepted += missing }
-        if missing < 0 { end(.ttlRanOut, -missing) }
+        if missing < 0 { return end(.ttlRanOut, -missing) }
+        var rest = missing
+        for reason in [EndReason.ttlRanOut, .countCap, .byteCap] {
+            let undone = min(rest, max(0, ended(reason)))
+            if undone > 0 { end(reason, -undone) }
+            rest -= undone
+        }
+        accepted += rest
     }
 }

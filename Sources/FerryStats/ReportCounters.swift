@@ -4,8 +4,7 @@ package import FerryCore
 package struct ReportCounters: Hashable, Sendable {
     /// Below zero only on a day that began between the acceptance of messages and the disk's refusal of them.
     package var accepted: Int64 = 0
-    /// Messages that other shards accepted and this one has, after a change of the count of shards. Over all shards they add up
-    /// to nothing.
+    /// Messages that were kept on days that are forgotten, less those that ended since.
     package var carried: Int64 = 0
     /// By `EndReason.rawValue`, as far as any is above zero.
     package private(set) var ended: [Int64] = []
@@ -66,7 +65,9 @@ package struct ReportCounters: Hashable, Sendable {
             guard let count = reader.count() else { return nil }
             ended.append(count)
         }
-        guard let requested = reader.count(), let taken = reader.count(), let refused = reader.count() else { return nil }
+        guard let requested = reader.count(), let taken = reader.count(), let refused = reader.count() else {
+            return nil
+        }
         self.accepted = accepted
         self.carried = carried
         stubsRequested = requested

@@ -63,14 +63,11 @@ package struct TaskTerms: Hashable, Sendable {
     package let acceptedAt: Instant
     /// The sender's `group_name`; empty for none.
     package let group: String
-    /// A push to all: what is kept of it is known from its places.
-    package let isPlaced: Bool
 
-    package init(task: TaskID, acceptedAt: Instant, group: String = "", isPlaced: Bool) {
+    package init(task: TaskID, acceptedAt: Instant, group: String = "") {
         self.task = task
         self.acceptedAt = acceptedAt
         self.group = group
-        self.isPlaced = isPlaced
     }
 }
 
@@ -83,7 +80,6 @@ enum ReportValue {
         writer.uint64(UInt64(bitPattern: terms.acceptedAt.milliseconds))
         writer.varint(UInt64(terms.task.monthDay))
         writer.byte(terms.task.kind.rawValue)
-        writer.byte(terms.isPlaced ? 1 : 0)
         writer.string(terms.group.utf8)
         counters.write(to: &writer)
         return writer.bytes
@@ -100,13 +96,12 @@ enum ReportValue {
             var reader = ByteReader(bytes)
             guard reader.byte() == version, let time = reader.uint64(), let monthDay = reader.varint(),
                 monthDay <= 9_999, let kind = reader.byte().flatMap({ TaskID.Kind(rawValue: $0) }),
-                let isPlaced = reader.byte(), isPlaced <= 1,
                 let group = reader.string(limit: 1_024), let counters = ReportCounters(from: &reader), reader.isAtEnd
             else { return nil }
             let terms = TaskTerms(
                 task: TaskID(task, monthDay: UInt16(monthDay), kind: kind),
                 acceptedAt: Instant(milliseconds: Int64(bitPattern: time)),
-                group: String(decoding: group, as: UTF8.self), isPlaced: isPlaced == 1)
+                group: String(decoding: group, as: UTF8.self))
             return (terms, counters)
         }
     }

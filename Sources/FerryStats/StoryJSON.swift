@@ -58,8 +58,32 @@ extension DeviceStory {
 
     private func write(device writer: inout JSONWriter) {
         writer.beginObject()
-        writer.member("status", view.isOnline ? "online" : "offline")
-        switch view.presence {
+        view.writePresence(to: &writer)
+        if case .attached = view.presence {
+            if let session = presence.session { writer.member("since", String(session.since.milliseconds)) }
+        } else if let since = presence.awaySince {
+            writer.member("since", String(since.milliseconds))
+        }
+        view.writeRecord(to: &writer)
+        writer.endObject()
+    }
+}
+
+extension DeviceView {
+    /// The device as one JSON object, without what a log would have to tell.
+    package func json(cid: CID) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("cid", cid.description)
+        writePresence(to: &writer)
+        writeRecord(to: &writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    fileprivate func writePresence(to writer: inout JSONWriter) {
+        writer.member("status", isOnline ? "online" : "offline")
+        switch presence {
         case .attached(let session):
             writer.member("presence", "attached")
             writer.member("session", session.text)
@@ -67,19 +91,16 @@ extension DeviceStory {
         case .offline: writer.member("presence", "offline")
         case .restored: writer.member("presence", "restored")
         }
-        if case .attached = view.presence {
-            if let session = presence.session { writer.member("since", String(session.since.milliseconds)) }
-        } else if let since = presence.awaySince {
-            writer.member("since", String(since.milliseconds))
-        }
-        writer.member("registered_time", String(view.registeredAt.milliseconds))
-        writer.member("last_login_time", String(view.seenAt.milliseconds))
-        writer.member("kept", Int64(view.keptCount))
-        writer.member("kept_bytes", Int64(view.keptBytes))
-        writer.member("acknowledged", view.acknowledged.description)
+    }
+
+    fileprivate func writeRecord(to writer: inout JSONWriter) {
+        writer.member("registered_time", String(registeredAt.milliseconds))
+        writer.member("last_login_time", String(seenAt.milliseconds))
+        writer.member("kept", Int64(keptCount))
+        writer.member("kept_bytes", Int64(keptBytes))
+        writer.member("acknowledged", acknowledged.description)
         writer.name("push_token")
-        writer.truth(view.hasToken)
-        writer.endObject()
+        writer.truth(hasToken)
     }
 }
 

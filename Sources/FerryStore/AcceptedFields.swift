@@ -25,6 +25,9 @@ extension RecordCodec {
     }
 
     static func append(body message: AcceptedMessage, to writer: inout ByteWriter) {
+        if message.reference != nil {
+            return message.payload.withUnsafeBytes { append(body: AcceptedFields(message, payload: $0), to: &writer) }
+        }
         message.payload.withUnsafeBytes { payload in
             var fields = AcceptedFields(message, payload: payload)
             guard let alert = message.alert else { return append(body: fields, to: &writer) }
@@ -44,6 +47,7 @@ extension RecordCodec {
     private static let mostHeadBytes = 2 + 5 * 16 + 4 * 10 + 4 + 10
 
     private static func append(body fields: AcceptedFields, to writer: inout ByteWriter) {
+        if let reference = fields.reference { return append(body: fields, reference, to: &writer) }
         withUnsafeTemporaryAllocation(byteCount: mostHeadBytes, alignment: 8) { room in
             var head = HeadWriter(room)
             head.write(fields)
@@ -130,7 +134,11 @@ package struct AcceptedFields {
     package var request: RequestKey?
     package var alert: Alert?
     package var payload: UnsafeRawBufferPointer
-    var hasAlert: Bool { alert != nil }
+    /// As in an `AcceptedMessage`.
+    package var reference: ContentReference?
+    var hasAlert: Bool { alert != nil || reference?.hasAlert == true }
+    /// Of the message, wherever its content is.
+    var payloadBytes: UInt32 { reference?.payloadBytes ?? UInt32(truncatingIfNeeded: payload.count) }
 
     package init(
         cid: CID, seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant,
@@ -155,6 +163,7 @@ package struct AcceptedFields {
             cid: message.cid, seq: message.seq, messageID: message.messageID, taskID: message.taskID,
             acceptedAt: message.acceptedAt, expiresAt: message.expiresAt, stub: message.stub,
             wasOnline: message.wasOnline, request: message.request, alert: nil, payload: payload)
+        reference = message.reference
     }
 
     fileprivate var flags: UInt8 {
@@ -173,8 +182,11 @@ package struct AcceptedFields {
     /// The record's body; nil when it is none or another record.
     init?(body: UnsafeRawBufferPointer) {
         var reader = ByteReader(body)
-        guard reader.byte() == RecordCodec.Kind.messageAccepted.rawValue else { return nil }
-        self.init(from: &reader)
+        switch reader.byte() {
+        case RecordCodec.Kind.messageAccepted.rawValue: self.init(from: &reader)
+        case RecordCodec.Kind.messageReferred.rawValue: self.init(reference: &reader)
+        default: return nil
+        }
         guard reader.isAtEnd else { return nil }
     }
 
@@ -220,6 +232,7 @@ package struct AcceptedFields {
         }
         return AcceptedMessage(
             cid: cid, seq: seq, messageID: messageID, taskID: taskID, acceptedAt: acceptedAt, expiresAt: expiresAt,
-            stub: stub, wasOnline: wasOnline, request: request, alert: alert, payload: [UInt8](payload))
+            stub: stub, wasOnline: wasOnline, request: request, alert: alert, payload: [UInt8](payload),
+            reference: reference)
     }
 }

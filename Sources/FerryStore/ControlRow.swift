@@ -12,8 +12,12 @@ package enum ControlTable: UInt8, CaseIterable, Sendable {
     case counters = 4
     /// How many were online, by time.
     case curve = 5
+    /// What is known of a task whose content is stored once, at the owner of the app.
+    case listTask = 20
     /// Receipts that no endpoint has taken yet.
     case receipt = 200
+    /// The content of such a task, at the owner of the app.
+    case listContent = 201
 
     private static let firstQueue: UInt8 = 128
 

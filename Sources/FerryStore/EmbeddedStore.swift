@@ -65,6 +65,7 @@ package final class EmbeddedStore: MessageStore {
                     try worker.run()
                 },
                 tables: try Self.thread("store-tables", report) { () throws(SystemError) in
+                    OSThread.giveWay()
                     var worker = workers.tables
                     try worker.run()
                 },

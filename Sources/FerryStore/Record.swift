@@ -108,12 +108,16 @@ package struct AcceptedMessage: Equatable, Sendable {
     package var request: RequestKey?
     package var alert: OwnAlert?
     package var payload: [UInt8]
+    /// Set where the record only refers to the content of its task: `alert` and `payload` are empty then, and `messageID` and
+    /// `request` are those that (task, cid) makes.
+    package var reference: ContentReference?
 
     package var isLiveOnly: Bool { expiresAt == acceptedAt }
 
     package init(
         cid: CID, seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant,
-        stub: StubNeed, wasOnline: Bool, request: RequestKey?, alert: OwnAlert?, payload: [UInt8]
+        stub: StubNeed, wasOnline: Bool, request: RequestKey?, alert: OwnAlert?, payload: [UInt8],
+        reference: ContentReference? = nil
     ) {
         self.cid = cid
         self.seq = seq
@@ -126,6 +130,7 @@ package struct AcceptedMessage: Equatable, Sendable {
         self.request = request
         self.alert = alert
         self.payload = payload
+        self.reference = reference
     }
 }
 

@@ -116,5 +116,7 @@ package enum RecordCodec {
         case broadcastPlaced = 12
         case broadcastExpired = 13
         case controlRows = 14
+        /// An accepted message whose content is its task's.
+        case messageReferred = 30
     }
 }

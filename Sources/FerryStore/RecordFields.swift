@@ -83,6 +83,8 @@ extension RecordCodec {
             return .deviceSeen(cid: cid, at: at)
         case .messageAccepted:
             return AcceptedFields(from: &reader).map { .messageAccepted($0.message) }
+        case .messageReferred:
+            return AcceptedFields(reference: &reader).map { .messageAccepted($0.message) }
         case .acknowledged:
             guard let cid = reader.cid(), let upTo = reader.seq() else { return nil }
             return .acknowledged(cid: cid, upTo: upTo)

@@ -112,8 +112,9 @@ struct Replay {
         ReplayedMessage(
             message: RecoveredMessage(
                 seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
-                payloadBytes: UInt32(truncatingIfNeeded: fields.payload.count), hasOwnAlert: fields.hasAlert,
-                stub: fields.stub, location: location),
+                payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, stub: fields.stub,
+                location: location, isReference: fields.reference != nil,
+                task: fields.reference == nil ? nil : fields.taskID.value),
             accepted: fields.stub, hasRow: hasRow)
     }
 

@@ -34,12 +34,17 @@ extension RocksDatabase {
         }
     }
 
+    private func paced(_ path: String) throws(StoreFailure) -> PacedDraft {
+        do throws(SystemError) { return try PacedDraft.follow(path) } catch { throw StoreFailure(error) }
+    }
+
     private func makeFile(of rows: TableWrite) throws(StoreFailure) {
         let writer = rocksdb_sstfilewriter_create(handles.files, handles.fileOptions)
         defer { rocksdb_sstfilewriter_destroy(writer) }
         var error: UnsafeMutablePointer<CChar>?
         rocksdb_sstfilewriter_open(writer, draft, &error)
         if error != nil { throw Self.failure("write the tables", error) }
+        var pace = try paced(draft)
         try rows.visit { key, value throws(StoreFailure) in
             let keyBytes = key.bindMemory(to: CChar.self)
             var error: UnsafeMutablePointer<CChar>?
@@ -51,6 +56,11 @@ extension RocksDatabase {
                 rocksdb_sstfilewriter_delete(writer, keyBytes.baseAddress, keyBytes.count, &error)
             }
             if error != nil { throw Self.failure("write the tables", error) }
+            do throws(SystemError) {
+                try pace.note(keyBytes.count + (value?.count ?? 0))
+            } catch {
+                throw StoreFailure(error)
+            }
         }
         rocksdb_sstfilewriter_finish(writer, &error)
         if error != nil { throw Self.failure("write the tables", error) }

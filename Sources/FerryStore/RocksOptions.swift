@@ -21,7 +21,10 @@ enum RocksOptions {
         rocksdb_universal_compaction_options_destroy(universal)
         // A file that a merge wrote and in which half of some stretch are deletions is merged again, whatever its size.
         rocksdb_options_add_compact_on_deletion_collector_factory(options, deletionWindow, deletionWindow / 2)
-        rocksdb_options_set_bytes_per_sync(options, 1 << 20)
+        rocksdb_options_set_bytes_per_sync(options, 256 << 10)
+        let pace = rocksdb_ratelimiter_create(mergedBytesPerSecond, 10_000, 10)
+        rocksdb_options_set_ratelimiter(options, pace)
+        rocksdb_ratelimiter_destroy(pace)
         rocksdb_options_set_max_background_jobs(options, 2)
         rocksdb_options_set_max_open_files(options, Int32(clamping: openFiles))
         // A small run is merged again soon; what is compressed is what stays.
@@ -41,6 +44,8 @@ enum RocksOptions {
     static func file(cache: OpaquePointer?) -> OpaquePointer? {
         let options = rocksdb_options_create()
         rocksdb_options_set_compression(options, Int32(rocksdb_no_compression))
+        // What the writer holds back before it reaches the file.
+        rocksdb_options_set_writable_file_max_buffer_size(options, UInt64(PacedDraft.pieceBytes))
         setBlocks(options, cache)
         return options
     }
@@ -55,6 +60,8 @@ enum RocksOptions {
     }
 
     static let runsBeforeMerging: Int32 = 8
+    /// Merges share the disk with the journal.
+    private static let mergedBytesPerSecond: Int64 = 96 << 20
     /// More would make reads slow: each run is a filter to ask.
     static let runsWhenBehind: UInt64 = 24
     private static let deletionWindow = 1024

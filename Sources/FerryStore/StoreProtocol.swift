@@ -252,10 +252,14 @@ package struct RecoveredMessage: Equatable, Sendable {
     /// `.due` until a `stubSettled` covers it; nil once settled.
     package var stub: StubNeed?
     package var location: RecordLocation
+    /// Its content is its task's; `payloadBytes` is the size of that.
+    package var isReference: Bool
+    /// Of a reference.
+    package var task: Identifier128?
 
     package init(
         seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool, stub: StubNeed?,
-        location: RecordLocation
+        location: RecordLocation, isReference: Bool = false, task: Identifier128? = nil
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
@@ -264,5 +268,7 @@ package struct RecoveredMessage: Equatable, Sendable {
         self.hasOwnAlert = hasOwnAlert
         self.stub = stub
         self.location = location
+        self.isReference = isReference
+        self.task = task
     }
 }

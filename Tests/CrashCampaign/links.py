@@ -13,7 +13,7 @@ from backends import ANSWER_SECONDS, BUSY, Backend
 from book import Message, Violation, World, now
 from devices import Device
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples/backend-python"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples/python"))
 import link as wire  # noqa: E402
 
 BATCH = 12

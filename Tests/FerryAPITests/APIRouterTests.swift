@@ -42,7 +42,8 @@ struct APIRouterTests {
     @Test(arguments: [
         "/", "/v2", "/v2/demo", "/v2//auth", "/v1/demo/auth", "/v2/demo/auth//", "/v2/demo/auth/a/b", "//v2/demo/auth",
         "/v2/demo/push/single", "/v2/demo/push/single/cid/a", "/v2/demo/push/single/alias", "/v2/demo/user/status",
-        "/v2/demo/user/status/a/b", "/v1/demo/devices/a", "/v1/demo/devices/a/timeline/b", "/v1//devices/a/timeline",
+        "/v2/demo/user/status/a/b", "/v1/demo/devices", "/v1/demo/messages", "/v1/demo/push/a", "/v1//push",
+        "/v1/demo/devices/a/timeline/b", "/v1//devices/a/timeline",
         "/v2/demo/devices/a/timeline", "/healthz/a", "/Healthz", "/v2/demo/Auth", "/v2/demo/../auth",
     ])
     func `another path is nowhere`(target: String) {
@@ -55,7 +56,7 @@ struct APIRouterTests {
         arguments: [
             ("GET", "/v2/demo/auth", "POST"), ("POST", "/v2/demo/auth/t", "DELETE"),
             ("DELETE", "/v2/demo/push/single/cid", "POST"), ("HEAD", "/v2/demo/user/status/a", "GET"),
-            ("DELETE", "/v1/demo/devices/a/timeline", "GET"),
+            ("DELETE", "/v1/demo/devices/a/timeline", "GET"), ("GET", "/v1/demo/push", "POST"),
             ("POST", "/healthz", "GET, HEAD"), ("PATCH", "/readyz", "GET, HEAD"),
         ] as [(String, String, String)])
     func `another method is told which to use`(method: String, target: String, allow: String) {

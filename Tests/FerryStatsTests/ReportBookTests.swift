@@ -28,8 +28,7 @@ struct ReportBookTests {
 
     private func terms(_ number: UInt64, group: String = "", at: Instant = start) -> TaskTerms {
         TaskTerms(
-            task: TaskID(Identifier128(high: 7, low: number), monthDay: 1201, kind: .app), acceptedAt: at, group: group,
-            isPlaced: true)
+            task: TaskID(Identifier128(high: 7, low: number), monthDay: 1201, kind: .app), acceptedAt: at, group: group)
     }
 
     private func day(_ text: String, _ book: ReportBook, _ app: AppID) throws -> DayCounters? {

@@ -23,7 +23,7 @@ struct ReportCrashTests {
         func terms(_ task: UInt64) -> TaskTerms {
             TaskTerms(
                 task: TaskID(Identifier128(high: 7, low: task), monthDay: 1201, kind: .app),
-                acceptedAt: Instant(milliseconds: 1_796_054_400_000), isPlaced: true)
+                acceptedAt: Instant(milliseconds: 1_796_054_400_000))
         }
 
         /// All devices of a task are of one shard, in each life of another.

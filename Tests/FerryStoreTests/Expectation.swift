@@ -10,6 +10,7 @@ struct Summary: Equatable {
         var isLiveOnly: Bool
         var payloadBytes: UInt32
         var hasOwnAlert: Bool
+        var isReference: Bool
         var stub: StubNeed?
     }
 
@@ -36,7 +37,7 @@ struct Summary: Equatable {
             kept[device.record.cid] = device.kept.map {
                 Message(
                     seq: $0.seq, expiresAt: $0.expiresAt, isLiveOnly: $0.isLiveOnly, payloadBytes: $0.payloadBytes,
-                    hasOwnAlert: $0.hasOwnAlert, stub: $0.stub)
+                    hasOwnAlert: $0.hasOwnAlert, isReference: $0.isReference, stub: $0.stub)
             }
         }
         for (index, seq) in recovery.highest.enumerated() where seq > .zero { highest[index] = seq }
@@ -67,7 +68,9 @@ struct Summary: Equatable {
                 }
                 return Message(
                     seq: message.seq, expiresAt: message.expiresAt, isLiveOnly: message.isLiveOnly,
-                    payloadBytes: UInt32(message.payload.count), hasOwnAlert: message.alert != nil, stub: stub)
+                    payloadBytes: message.reference?.payloadBytes ?? UInt32(message.payload.count),
+                    hasOwnAlert: message.reference?.hasAlert ?? (message.alert != nil),
+                    isReference: message.reference != nil, stub: stub)
             }
         }
         highest = state.highest

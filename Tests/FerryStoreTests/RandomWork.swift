@@ -74,14 +74,20 @@ struct RandomWork {
         return (0..<Int.random(in: 1...3, using: &generator)).map { _ in
             seq += UInt64.random(in: 1...3, using: &generator)
             let key = RequestKey(key: Identifier128(high: number, low: seq), content: Identifier128(high: 1, low: seq))
+            let stub = StubNeed.allCases.randomElement(using: &generator) ?? .due
+            if Int.random(in: 0..<4, using: &generator) == 0 {
+                return .messageAccepted(
+                    Sample.reference(
+                        number, seq: seq, payload: UInt32.random(in: 1...70_000, using: &generator), at: now,
+                        stub: stub, hasAlert: Bool.random(using: &generator)))
+            }
             let request = Bool.random(using: &generator) ? key : nil
             let alert = OwnAlert(body: Array("{}".utf8), collapseID: nil, isBackground: false)
             return .messageAccepted(
                 Sample.message(
                     number, seq: seq, payload: Int.random(in: 0...300, using: &generator), at: now,
                     ttl: Bool.random(using: &generator) ? 60_000 : Int64.random(in: 0...1, using: &generator),
-                    stub: StubNeed.allCases.randomElement(using: &generator) ?? .due, request: request,
-                    alert: Bool.random(using: &generator) ? alert : nil))
+                    stub: stub, request: request, alert: Bool.random(using: &generator) ? alert : nil))
         }
     }
 }

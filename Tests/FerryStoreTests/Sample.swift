@@ -17,6 +17,20 @@ enum Sample {
             payload: (0..<payload).map { UInt8(truncatingIfNeeded: $0 &+ Int(seq)) })
     }
 
+    /// A message whose content is its task's.
+    static func reference(
+        _ device: UInt64, seq: UInt64, payload: UInt32 = 20, at: Int64 = 1_000, ttl: Int64 = 60_000,
+        stub: StubNeed = .due, hasAlert: Bool = false
+    ) -> AcceptedMessage {
+        let task = TaskID(Identifier128(high: 9, low: seq), monthDay: 1231, kind: .list)
+        let request = RequestKey(task: task, cid: cid(device))
+        return AcceptedMessage(
+            cid: cid(device), seq: Seq(seq), messageID: request.messageID, taskID: task,
+            acceptedAt: Instant(milliseconds: at), expiresAt: Instant(milliseconds: at + ttl), stub: stub,
+            wasOnline: stub == .none, request: request, alert: nil, payload: [],
+            reference: ContentReference(payloadBytes: payload, hasAlert: hasAlert))
+    }
+
     static func registration(_ device: UInt64, at: Int64 = 500) -> DeviceRegistration? {
         AppID("app-1").map {
             DeviceRegistration(app: $0, cid: cid(device), generation: 3, at: Instant(milliseconds: at))
@@ -54,6 +68,8 @@ enum Sample {
             .messageAccepted(message(1, seq: .max, payload: 0, ttl: 0, stub: .notWanted)),
             .messageAccepted(message(1, seq: 300, payload: 300, stub: .none, request: request, alert: alert)),
             .messageAccepted(message(1, seq: 301, stub: .noToken, alert: silent)),
+            .messageAccepted(reference(1, seq: 302)),
+            .messageAccepted(reference(1, seq: 1 << 40, payload: 65_536, ttl: 0, stub: .none, hasAlert: true)),
             .acknowledged(cid: cid(1), upTo: Seq(7)),
             .stubDue(cid: cid(1), upTo: Seq(1 << 40)),
             .apiTokenRevoked(digest: [UInt8](repeating: 9, count: 32), expiresAt: .distantPast),

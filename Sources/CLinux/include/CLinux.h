@@ -87,9 +87,13 @@ int64_t clinux_free_bytes(const char *path);
 
 int clinux_thread_create(const char *name, void (*body)(void *), void *context, uint64_t *thread);
 int clinux_thread_join(uint64_t thread);
+// The calling thread alone gets this nice value, 0...19.
+int clinux_give_way(int nice);
 
 const char *clinux_error_text(int error);
 
+// Returns when what was written has been handed to the disk, which may still hold it in its cache.
+int clinux_write_back(int descriptor);
 int clinux_open_existing(const char *path);
 int clinux_make_directory(const char *path, int mode);
 int clinux_remove_file(const char *path);

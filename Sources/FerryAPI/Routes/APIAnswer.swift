@@ -66,11 +66,13 @@ package enum APIAnswer: Hashable, Sendable {
     case taken
     /// A push to all.
     case pushedAll(task: TaskID)
+    case list(ListAnswer)
     case statuses([Device])
     /// One JSON object, as it is.
     case timeline([UInt8])
     /// The same.
     case report([UInt8])
+    case native(NativeAnswer)
     case healthy
     case ready
     /// Not ready, and why; 503, so that a load balancer goes elsewhere.
@@ -81,7 +83,8 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .taken, .statuses, .timeline, .report:
+        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .report,
+            .native:
             HTTPResponse(status: 200, body: envelope)
         }
     }
@@ -130,6 +133,9 @@ package enum APIAnswer: Hashable, Sendable {
         case .timeline(let data), .report(let data):
             writer.name("data")
             writer.raw(data)
+        case .native(let answer):
+            writer.name("data")
+            answer.write(to: &writer)
         case .pushedBatch(let pushed, let refused):
             writer.name("data")
             writer.beginObject()
@@ -140,16 +146,11 @@ package enum APIAnswer: Hashable, Sendable {
                 writer.string(push.status.rawValue)
                 writer.endObject()
             }
-            if !refused.isEmpty {
-                writer.name("not_accepted")
-                writer.beginObject()
-                for push in refused {
-                    writer.name(push.cid.description)
-                    writer.string(push.reason)
-                }
-                writer.endObject()
-            }
+            writer.notAccepted(refused)
             writer.endObject()
+        case .list(let answer):
+            writer.name("data")
+            answer.write(to: &writer)
         case .revoked, .taken, .healthy, .ready, .notReady: break
         }
         writer.endObject()
@@ -167,13 +168,18 @@ package enum APIAnswer: Hashable, Sendable {
 }
 
 extension APIError {
-    package var response: HTTPResponse {
+    package var response: HTTPResponse { response(httpStatus) }
+
+    /// As a call under `/v1` is answered.
+    package var nativeResponse: HTTPResponse { response(nativeStatus) }
+
+    private func response(_ status: Int) -> HTTPResponse {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("code", Int64(code))
         writer.member("msg", message)
         writer.endObject()
         return HTTPResponse(
-            status: httpStatus, body: writer.bytes, retryAfterSeconds: retryAfterSeconds, allow: allow)
+            status: status, body: writer.bytes, retryAfterSeconds: retryAfterSeconds, allow: allow)
     }
 }

@@ -6,12 +6,21 @@ package struct APIError: Error, Hashable, Sendable {
     package var retryAfterSeconds: Int?
     /// For 405: the methods that the path takes.
     package var allow: String?
+    /// The HTTP status under `/v1`, where that says more than the code; see `nativeStatus`.
+    var ownStatus: Int?
 
     package init(code: Int, message: String, retryAfterSeconds: Int? = nil, allow: String? = nil) {
         self.code = code
         self.message = message
         self.retryAfterSeconds = retryAfterSeconds
         self.allow = allow
+    }
+
+    /// The same refusal with an HTTP status of its own under `/v1`.
+    func answered(_ status: Int) -> APIError {
+        var error = self
+        error.ownStatus = status
+        return error
     }
 
     /// GeTui's table of codes: small codes are answered with 200, 1xxxx with 401, 2xxxx with 400, 3xxxx with 403. The
@@ -23,6 +32,20 @@ package struct APIError: Error, Hashable, Sendable {
         case 20_000...29_999: 400
         case 30_000...39_999: 403
         default: 200
+        }
+    }
+
+    /// The HTTP status of the same refusal under `/v1`, whose clients are not GeTui's: there it says by itself whether
+    /// the call is wrong (400), names what is not there (404), contradicts an earlier one (409), is too large (413), comes
+    /// too often (429) or at a bad moment (503).
+    package var nativeStatus: Int {
+        if let ownStatus { return ownStatus }
+        return switch code {
+        case 1: 400
+        case 2: 503
+        case 10_003, 10_005: 429
+        case 30_019: isGatewayBusy ? 503 : 429
+        default: httpStatus
         }
     }
 
@@ -82,7 +105,7 @@ extension APIError {
 
     /// `{param} size over limit`
     package static func overLimit(_ parameter: String, _ why: String) -> APIError {
-        badParameter("\(parameter) size over limit: \(why)")
+        badParameter("\(parameter) size over limit: \(why)").answered(413)
     }
 
     /// `contains duplicate {param}`
@@ -92,7 +115,22 @@ extension APIError {
 
     /// `target user is invalid`: no such device, or another app's. The device is shown.
     package static func targetInvalid(_ cid: String) -> APIError {
-        badParameter("target user is invalid: cid \(Excerpt.quoted(cid))")
+        badParameter("target user is invalid: cid \(Excerpt.quoted(cid))").answered(404)
+    }
+
+    /// The call names an app that is not there. The name is shown.
+    package static func appInvalid(_ appID: String) -> APIError {
+        invalid("appId", "this gateway has no app \(Excerpt.quoted(appID))").answered(404)
+    }
+
+    /// A body in a form that the call does not take. `forms` are those that it takes.
+    package static func contentTypeInvalid(_ value: String, forms: String) -> APIError {
+        invalid("content-type", "\(Excerpt.quoted(value)), must be \(forms)").answered(415)
+    }
+
+    /// A body that is compressed, or coded in another way.
+    package static func contentEncodingInvalid(_ value: String) -> APIError {
+        invalid("content-encoding", "\(Excerpt.quoted(value)), bodies are taken as they are only").answered(415)
     }
 
     /// A proof that does not match at `POST /auth`. See `tokenInvalid` for why it is not 10001.
@@ -101,5 +139,6 @@ extension APIError {
     /// `request_id` came again with other content.
     package static func requestIDReused(_ requestID: String) -> APIError {
         badParameter("request_id cannot be repeat.: \(Excerpt.quoted(requestID)) was used for another content")
+            .answered(409)
     }
 }

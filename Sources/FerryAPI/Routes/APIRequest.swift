@@ -7,10 +7,12 @@ package enum APIRequest: Hashable, Sendable {
     case pushSingle(SinglePush)
     case pushBatch(PushBatch)
     case pushAll(BroadcastPush)
+    case list(ListCall)
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
     case timeline(TimelineQuery)
     case report(ReportRequest)
+    case native(NativeRequest)
     case health
     case ready
 }
@@ -112,16 +114,19 @@ package struct LinkPushTerms: Hashable, Sendable {
     package let alert: APNsAlert?
 }
 
-/// `POST /push/single/batch/cid`: up to 200 single pushes in one call.
+/// `POST /push/single/batch/cid`: up to 200 single pushes in one call. `POST /v1/{appId}/push`: one content for up to 1000.
 package struct PushBatch: Hashable, Sendable {
-    /// 1...200, in the order given.
+    /// In the order given.
     package let pushes: [SinglePush]
     /// The answer tells nothing of single messages.
     package let isAsync: Bool
+    /// It came under `/v1`, whose answer looks different.
+    package let isNative: Bool
 
-    package init(pushes: [SinglePush], isAsync: Bool) {
+    package init(pushes: [SinglePush], isAsync: Bool, isNative: Bool = false) {
         self.pushes = pushes
         self.isAsync = isAsync
+        self.isNative = isNative
     }
 }
 
@@ -162,6 +167,8 @@ package struct APILimits: Hashable, Sendable {
 
     /// Pushes in one call that brings many.
     static let pushesPerCall = 200
+    /// Devices that one call adds to a task.
+    static let targetsPerCall = 1000
     /// Devices in one call that asks about many.
     static let cidsPerCall = 1000
     static let maximumTimeToLive = Limits.timeToLiveMilliseconds

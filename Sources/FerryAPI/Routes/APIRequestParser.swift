@@ -23,10 +23,13 @@ package final class APIRequestParser {
             read(request.body) { fields throws(APIError) in .pushBatch(try PushBatch(fields, limits: limits)) }
         case .pushAll:
             read(request.body) { fields throws(APIError) in .pushAll(try BroadcastPush(fields, limits: limits)) }
+        case .list(let call):
+            read(request.body) { fields throws(APIError) in .list(try call.read(fields, limits: limits)) }
         case .revoke(let token): .success(.revoke(token: token))
         case .userStatus(let cids): Self.devices(cids).map { .userStatus($0) }
         case .timeline(let cid, let query): TimelineQuery.read(cid: cid, query: query).map { .timeline($0) }
         case .report(let call): call.read().map { .report($0) }
+        case .native(let call): read(call, request)
         case .health: .success(.health)
         case .ready: .success(.ready)
         }
@@ -64,7 +67,8 @@ package final class APIRequestParser {
         return .success(LinkPushTerms(ttl: time, alert: checked))
     }
 
-    private func read(
+    /// Reads a body of JSON, which is to be an object.
+    func read(
         _ body: [UInt8], _ build: (FieldReader) throws(APIError) -> APIRequest
     ) -> Result<APIRequest, APIError> {
         let parsed = json.withParsed(body) { root -> Result<APIRequest, APIError> in
@@ -84,19 +88,11 @@ package final class APIRequestParser {
     }
 
     private static func devices(_ list: String) -> Result<[CID], APIError> {
-        var devices: [CID] = []
-        var seen: Set<CID> = []
-        var count = 0
-        for text in list.split(separator: ",", omittingEmptySubsequences: false) {
-            count += 1
-            guard count <= APILimits.cidsPerCall else {
-                return .failure(.overLimit("cid", "at most \(APILimits.cidsPerCall) in one call"))
-            }
-            guard !text.isEmpty else { return .failure(.empty("cid")) }
-            guard let cid = CID(hex: String(text)) else { return .failure(.targetInvalid(String(text))) }
-            if seen.insert(cid).inserted { devices.append(cid) }
+        do throws(APIError) {
+            return .success(try CIDList.read(list.split(separator: ",", omittingEmptySubsequences: false)))
+        } catch {
+            return .failure(error)
         }
-        return .success(devices)
     }
 }
 

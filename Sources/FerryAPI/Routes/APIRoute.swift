@@ -7,11 +7,13 @@ package struct APIRoute: Hashable, Sendable {
         case pushSingle
         case pushBatch
         case pushAll
+        case list(ListRoute)
         /// Comma-separated, as it stands in the path.
         case userStatus(cids: String)
         /// The device as it stands in the path, and the query of the URL.
         case timeline(cid: String, query: String)
         case report(ReportCall)
+        case native(NativeCall)
         case health
         case ready
     }
@@ -28,10 +30,18 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .pushBatch, .pushAll, .userStatus, .timeline, .report: true
+        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .report, .native: true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
+    }
+}
+
+extension APIRoute {
+    /// Whether the body may be bytes that are no JSON.
+    package var takesBytes: Bool {
+        guard case .native(.push) = call else { return false }
+        return true
     }
 }
 
@@ -79,6 +89,11 @@ package enum APIRouter {
         if count == 5, path[0] == "v1", !path[1].isEmpty, path[2] == "devices", path[4] == "timeline" {
             return (APIRoute(call: .timeline(cid: path[3], query: query), appID: path[1]), .one(.get))
         }
+        if count >= 3, path[0] == "v1", !path[1].isEmpty,
+            let (call, method) = NativeCall.find(path, count, query: query)
+        {
+            return (APIRoute(call: .native(call), appID: path[1]), .one(method))
+        }
         guard count >= 3, path[0] == "v2", !path[1].isEmpty else { return nil }
         if count > 3, path[2] == "report" || path[2] == "task", let call = ReportCall.find(path, count, query: query) {
             return (APIRoute(call: .report(call), appID: path[1]), .one(.get))
@@ -91,6 +106,7 @@ package enum APIRouter {
             case 5 where path[2] == "push" && path[3] == "single" && path[4] == "cid": (.pushSingle, .post)
             case 6 where path[2] == "push" && path[3] == "single" && path[4] == "batch" && path[5] == "cid":
                 (.pushBatch, .post)
+            case 5 where path[2] == "push": ListRoute(path[3], path[4]).map { (.list($0), .post) }
             case 5 where path[2] == "user" && path[3] == "status" && path[4] != "":
                 (.userStatus(cids: path[4]), .get)
             default: nil
@@ -108,6 +124,23 @@ extension HTTPMethod {
         case .put: "PUT"
         case .delete: "DELETE"
         case .other: "OTHER"
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// What is wrong with the form of the body, by the head alone. Bodies of GET and HEAD are not looked at: PHP leaves some.
+    package func contentFault(takesBytes: Bool) -> APIError? {
+        guard method != .get, method != .head else { return nil }
+        switch fields.contentType {
+        case .json: return nil
+        case .bytes where takesBytes: return nil
+        case .bytes, .other:
+            if let coding = fields.first("content-encoding"), coding.lowercased() != "identity" {
+                return .contentEncodingInvalid(coding)
+            }
+            let forms = "application/json" + (takesBytes ? " or application/octet-stream" : "")
+            return .contentTypeInvalid(fields.first("content-type") ?? "", forms: forms)
         }
     }
 }

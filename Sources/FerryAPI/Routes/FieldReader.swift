@@ -61,11 +61,13 @@ struct FieldReader {
         return FieldReader(value, at: place)
     }
 
-    func strings(_ name: StaticString) throws(APIError) -> [String]? {
+    /// `atMost` so many are read: a long list is refused before it takes memory.
+    func strings(_ name: StaticString, atMost limit: Int = .max) throws(APIError) -> [String]? {
         guard let value = try value(name) else { return nil }
         guard let elements = value.elements else { throw .type(path(name), mustBe: "an array of strings") }
         var strings: [String] = []
         for element in elements {
+            guard strings.count < limit else { throw .overLimit(path(name), "at most \(limit) in one call") }
             guard let text = element.string else { throw .type(path(name), mustBe: "an array of strings") }
             strings.append(text)
         }

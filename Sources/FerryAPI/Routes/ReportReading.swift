@@ -14,12 +14,10 @@ extension ReportCall {
                 return .success(
                     .tasks(try Self.tasks(ids), detail: detail, actions: try Self.actions(actions)))
             case .group(let name, let query):
-                let from = try Self.value("startDate", in: query)
-                let through = try Self.value("endDate", in: query)
                 return .success(
                     .group(
-                        try Self.group(name), from: try from.map { text throws(APIError) in try Self.day(text, "startDate") },
-                        through: try through.map { text throws(APIError) in try Self.day(text, "endDate") }))
+                        try Self.group(name), from: try Self.day(named: "startDate", in: query),
+                        through: try Self.day(named: "endDate", in: query)))
             case .pushDay(let text): return .success(.pushDay(try Self.day(text, "date")))
             case .userDay(let text): return .success(.userDay(try Self.day(text, "date")))
             case .pushCount: return .success(.pushCount)
@@ -79,6 +77,11 @@ extension ReportCall {
             throw .invalid(name, "\(Excerpt.quoted(text)) is not a day as yyyy-MM-dd")
         }
         return day
+    }
+
+    private static func day(named name: String, in query: String) throws(APIError) -> CalendarDay? {
+        guard let text = try value(name, in: query) else { return nil }
+        return try day(text, name)
     }
 
     /// A parameter's value, decoded; nil where it is not there or empty. One that stands twice is refused.

@@ -7,18 +7,26 @@ extension SinglePush {
         let cid = try Self.readDevice(fields)
         let payload = try Self.readPayload(fields, limits: limits)
         let ttl = try Self.readSettings(fields)
-        let channel = try fields.object("push_channel", at: "push_channel")
-        let alert = try APNsAlert.read(channel?.object("ios", at: "push_channel.ios"))
+        let alert = try Self.readAlert(fields)
         self.init(requestID: requestID, cid: cid, payload: payload, ttl: ttl, alert: alert)
     }
 
     static func readRequestID(_ fields: FieldReader) throws(APIError) -> String {
         guard let requestID = try fields.nonEmptyString("request_id") else { throw .empty("request_id") }
+        return try checkRequestID(requestID)
+    }
+
+    static func checkRequestID(_ requestID: String) throws(APIError) -> String {
         // Bytes first, so that a long one is not counted through. Every character has one byte that continues no other.
         guard requestID.utf8.count <= 128, (10...32).contains(requestID.utf8.count { $0 & 0xc0 != 0x80 }) else {
             throw .invalid("request_id", "\(Excerpt.quoted(requestID)), must have 10 to 32 characters")
         }
         return requestID
+    }
+
+    static func readAlert(_ fields: FieldReader) throws(APIError) -> APNsAlert? {
+        let channel = try fields.object("push_channel", at: "push_channel")
+        return try APNsAlert.read(channel?.object("ios", at: "push_channel.ios"))
     }
 
     private static func readDevice(_ fields: FieldReader) throws(APIError) -> CID {
@@ -79,10 +87,14 @@ extension SinglePush {
             try check(strategy, "default")
             try check(strategy, "ios")
         }
-        let ttl = try settings.integer("ttl") ?? APILimits.defaultTimeToLive
+        return try timeToLive(try settings.integer("ttl"), "settings.ttl")
+    }
+
+    /// `ttl` as it was given, under this name.
+    static func timeToLive(_ ttl: Int64?, _ name: StaticString) throws(APIError) -> TimeToLive {
+        let ttl = ttl ?? APILimits.defaultTimeToLive
         guard (-1...APILimits.maximumTimeToLive).contains(ttl) else {
-            throw .invalid(
-                "settings.ttl", "\(ttl), must be -1 to \(APILimits.maximumTimeToLive) milliseconds")
+            throw .invalid("\(name)", "\(ttl), must be -1 to \(APILimits.maximumTimeToLive) milliseconds")
         }
         return ttl > 0 ? .milliseconds(ttl) : .liveOnly
     }

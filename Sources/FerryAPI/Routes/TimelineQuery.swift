@@ -11,7 +11,7 @@ package struct TimelineQuery: Hashable, Sendable {
     package let cid: CID
     /// nil asks for all that is known of the device.
     package let target: Target?
-    /// Events in the answer, the newest: 1...`maximumLimit`.
+    /// Events in the answer, the newest: 1...`maximumLimit`; 0 for `isPresentOnly`.
     package let limit: Int
 
     package static let maximumLimit = 5_000
@@ -23,42 +23,65 @@ package struct TimelineQuery: Hashable, Sendable {
         self.limit = limit
     }
 
-    /// Parameters that are not known are not looked at; one that stands twice is refused.
-    static func read(cid text: String, query: String) -> Result<TimelineQuery, APIError> {
+    /// Nothing of the log, only the device as it is now.
+    package var isPresentOnly: Bool { limit == 0 }
+
+    static func present(cid text: String) -> Result<TimelineQuery, APIError> {
         guard let cid = CID(hex: text) else { return .failure(.targetInvalid(text)) }
-        var values: [String: String] = [:]
-        for pair in query.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = String(parts[0])
-            guard ["msgid", "taskid", "limit"].contains(name) else { continue }
-            guard values[name] == nil else { return .failure(.duplicate(name)) }
-            values[name] = parts.count > 1 ? String(parts[1]) : ""
-        }
-        if values["msgid"] != nil, values["taskid"] != nil {
-            return .failure(.badParameter("msgid and taskid are given: ask for one of them"))
-        }
-        var target: Target?
-        if let text = values["msgid"] {
-            guard let id = Identifier128(hex: text) else {
-                return .failure(.invalid("msgid", "\(Excerpt.quoted(text)) is not 32 hex digits"))
+        return .success(TimelineQuery(cid: cid, target: nil, limit: 0))
+    }
+
+    static func read(cid text: String, query: String) -> Result<TimelineQuery, APIError> {
+        do throws(APIError) {
+            guard let cid = CID(hex: text) else { throw .targetInvalid(text) }
+            let fields = try QueryFields(query, names: ["msgid", "taskid", "limit"])
+            var target: Target?
+            switch (fields["msgid"], fields["taskid"]) {
+            case (_?, _?): throw .badParameter("msgid and taskid are given: ask for one of them")
+            case (let id?, nil): target = try message(id)
+            case (nil, let id?): target = try task(id)
+            case (nil, nil): break
             }
-            target = .message(MessageID(id))
+            return .success(TimelineQuery(cid: cid, target: target, limit: try limit(fields)))
+        } catch {
+            return .failure(error)
         }
-        if let text = values["taskid"] {
-            // Such as RASS_1130_ and 32 hex digits.
-            let parts = text.split(separator: "_", omittingEmptySubsequences: false)
-            guard parts.count == 3, parts[0].hasPrefix("RAS"), let id = Identifier128(hex: String(parts[2])) else {
-                return .failure(.invalid("taskid", "\(Excerpt.quoted(text)) is not a task's id as a push answers it"))
-            }
-            target = .task(id)
+    }
+
+    /// Of one message, named by its own id or its task's; the device is named in the query.
+    static func read(message id: String, query: String) -> Result<TimelineQuery, APIError> {
+        do throws(APIError) {
+            let fields = try QueryFields(query, names: ["cid", "limit"])
+            guard let text = fields["cid"], !text.isEmpty else { throw .empty("cid") }
+            guard let cid = CID(hex: text) else { throw .targetInvalid(text) }
+            let target = id.hasPrefix("RAS") ? try task(id) : try message(id)
+            return .success(TimelineQuery(cid: cid, target: target, limit: try limit(fields)))
+        } catch {
+            return .failure(error)
         }
-        var limit = defaultLimit
-        if let text = values["limit"] {
-            guard let number = Int(text), (1...maximumLimit).contains(number) else {
-                return .failure(.invalid("limit", "\(Excerpt.quoted(text)) is not a whole number, 1…\(maximumLimit)"))
-            }
-            limit = number
+    }
+
+    private static func message(_ text: String) throws(APIError) -> Target {
+        guard let id = Identifier128(hex: text) else {
+            throw .invalid("msgid", "\(Excerpt.quoted(text)) is not 32 hex digits")
         }
-        return .success(TimelineQuery(cid: cid, target: target, limit: limit))
+        return .message(MessageID(id))
+    }
+
+    /// Such as RASS_1130_ and 32 hex digits.
+    private static func task(_ text: String) throws(APIError) -> Target {
+        let parts = text.split(separator: "_", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].hasPrefix("RAS"), let id = Identifier128(hex: String(parts[2])) else {
+            throw .invalid("taskid", "\(Excerpt.quoted(text)) is not a task's id as a push answers it")
+        }
+        return .task(id)
+    }
+
+    private static func limit(_ fields: QueryFields) throws(APIError) -> Int {
+        guard let text = fields["limit"] else { return defaultLimit }
+        guard let number = Int(text), (1...maximumLimit).contains(number) else {
+            throw .invalid("limit", "\(Excerpt.quoted(text)) is not a whole number, 1…\(maximumLimit)")
+        }
+        return number
     }
 }

@@ -1,0 +1,171 @@
+internal import FerryCore
+
+/// `POST /v1/{appId}/push`: a payload of bytes for one device, for several, or for all. It becomes the same requests as a
+/// push of GeTui's API.
+struct NativePush {
+    private enum Audience {
+        case devices([CID])
+        case all
+    }
+
+    private let requestID: String?
+    private let audience: Audience
+    /// nil in a dry run that brings none.
+    private let payload: [UInt8]?
+    private let ttl: TimeToLive
+    private let alert: APNsAlert?
+    private let isDryRun: Bool
+
+    /// The payload counts once for each device: one call must not become many times its own size.
+    private static let deliveredBytes = 4_194_304
+
+    // MARK: - Its two forms
+
+    /// JSON in the body. `key` is the header `Idempotency-Key`.
+    init(_ fields: FieldReader, key: String?) throws(APIError) {
+        isDryRun = try fields.truth("dry_run") ?? false
+        requestID = try Self.requestID(named: try fields.nonEmptyString("request_id"), key: key)
+        audience = try Self.audience(fields)
+        payload = try Self.payload(fields)
+        ttl = try SinglePush.readSettings(fields)
+        alert = try SinglePush.readAlert(fields)
+        try check()
+    }
+
+    /// The body is the payload, and the query says the rest.
+    init(bytes body: [UInt8], query: String, key: String?) throws(APIError) {
+        let fields = try QueryFields(query, names: ["request_id", "cid", "audience", "ttl", "dry_run"])
+        isDryRun = try fields.truth("dry_run") ?? false
+        requestID = try Self.requestID(named: fields["request_id"], key: key)
+        switch (fields["cid"], fields["audience"]) {
+        case (let list?, nil):
+            audience = .devices(try CIDList.read(list.split(separator: ",", omittingEmptySubsequences: false)))
+        case (nil, "all"): audience = .all
+        case (nil, let other?): throw .invalid("audience", "\(Excerpt.quoted(other)), must be \"all\", or cid given")
+        case (nil, nil): throw .null("cid")
+        case (_?, _?): throw .badParameter("choose one of cid and audience")
+        }
+        payload = body.isEmpty ? nil : body
+        ttl = try SinglePush.timeToLive(try fields.integer("ttl"), "ttl")
+        alert = nil
+        try check()
+    }
+
+    private static func requestID(named: String?, key: String?) throws(APIError) -> String? {
+        let key = key.flatMap { $0.isEmpty ? nil : $0 }
+        if let named, let key, named != key {
+            throw .badParameter("request_id and idempotency-key differ: give one of them")
+        }
+        guard let requestID = named ?? key else { return nil }
+        return try SinglePush.checkRequestID(requestID)
+    }
+
+    private static func audience(_ fields: FieldReader) throws(APIError) -> Audience {
+        guard let value = try fields.value("audience") else { throw .null("audience") }
+        if value.kind == .string {
+            guard value.string == "all" else {
+                throw .invalid("audience", "\(Excerpt.quoted(value.string ?? "")), must be \"all\" or an object")
+            }
+            return .all
+        }
+        guard let object = try fields.object("audience", at: "audience") else { throw .null("audience") }
+        guard let cids = try object.strings("cid", atMost: APILimits.cidsPerCall) else { throw .null("audience.cid") }
+        return .devices(try CIDList.read(cids))
+    }
+
+    private static func payload(_ fields: FieldReader) throws(APIError) -> [UInt8]? {
+        let text = try fields.value("payload")
+        let coded = try fields.value("payload_base64")
+        switch (text, coded) {
+        case (nil, nil): return nil
+        case (_?, _?): throw .badParameter("choose one of payload and payload_base64")
+        case (let text?, nil):
+            guard let bytes = text.stringBytes else { throw .type("payload", mustBe: "a string") }
+            return bytes
+        case (nil, let coded?):
+            guard let decoded = coded.withStringBytes({ Base64.decode($0) }) else {
+                throw .type("payload_base64", mustBe: "a string")
+            }
+            guard let decoded else { throw .invalid("payload_base64", "it is not Base64 with its padding") }
+            return decoded
+        }
+    }
+
+    // MARK: - What holds for both
+
+    private func check() throws(APIError) {
+        if let payload {
+            guard !payload.isEmpty else { throw .empty("payload") }
+            guard payload.count <= Limits.payloadBytes else {
+                throw .overLimit("payload", "\(payload.count) bytes, at most \(Limits.payloadBytes)")
+            }
+        }
+        if case .all = audience, alert != nil {
+            throw .invalid("push_channel.ios", "not supported yet: a push to all devices wakes nobody")
+        }
+        guard !isDryRun else { return }
+        guard requestID != nil else { throw .empty("request_id") }
+        guard let payload else { throw .empty("payload") }
+        if case .devices(let cids) = audience, cids.count * payload.count > Self.deliveredBytes {
+            throw .overLimit(
+                "payload",
+                "\(payload.count) bytes for \(cids.count) devices, at most \(Self.deliveredBytes) in one call")
+        }
+    }
+
+    /// What it comes to.
+    var request: APIRequest {
+        switch audience {
+        case .devices(let cids) where isDryRun: .native(.dryRun(.devices(cids)))
+        case .all where isDryRun: .native(.dryRun(.all))
+        case .devices(let cids):
+            .pushBatch(
+                PushBatch(
+                    pushes: cids.map {
+                        SinglePush(
+                            requestID: requestID ?? "", cid: $0, payload: payload ?? [], ttl: ttl, alert: alert)
+                    }, isAsync: false, isNative: true))
+        case .all: .pushAll(BroadcastPush(requestID: requestID ?? "", payload: payload ?? [], ttl: ttl))
+        }
+    }
+}
+
+/// Devices that a call names.
+enum CIDList {
+    /// 1...1000 of them, each once, in their order.
+    static func read(_ texts: some Sequence<some StringProtocol>) throws(APIError) -> [CID] {
+        var devices: [CID] = []
+        var seen: Set<CID> = []
+        var count = 0
+        for text in texts {
+            count += 1
+            guard count <= APILimits.cidsPerCall else {
+                throw .overLimit("cid", "at most \(APILimits.cidsPerCall) in one call")
+            }
+            guard !text.isEmpty else { throw .empty("cid") }
+            guard let cid = CID(hex: String(text)) else { throw .targetInvalid(String(text)) }
+            if seen.insert(cid).inserted { devices.append(cid) }
+        }
+        guard !devices.isEmpty else { throw .empty("cid") }
+        return devices
+    }
+}
+
+extension APIRequestParser {
+    func read(_ call: NativeCall, _ request: HTTPRequest) -> Result<APIRequest, APIError> {
+        switch call {
+        case .push(let query):
+            let key = request.fields.first("idempotency-key")
+            guard request.fields.contentType == .bytes else {
+                return read(request.body) { fields throws(APIError) in try NativePush(fields, key: key).request }
+            }
+            do throws(APIError) {
+                return .success(try NativePush(bytes: request.body, query: query, key: key).request)
+            } catch {
+                return .failure(error)
+            }
+        case .message(let id, let query): return TimelineQuery.read(message: id, query: query).map { .timeline($0) }
+        case .device(let cid): return TimelineQuery.present(cid: cid).map { .timeline($0) }
+        }
+    }
+}
