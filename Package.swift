@@ -33,11 +33,12 @@ let package = Package(
         .target(name: "FerryWire", dependencies: ["FerryCore"]),
         .target(name: "FerryRouting", dependencies: ["FerryCore"]),
         .target(name: "FerryStats", dependencies: ["FerryCore"]),
+        .target(name: "FerryAudience", dependencies: ["FerryCore"]),
         .target(name: "FerryIO", dependencies: ["FerryCore", "CLinux", "COpenSSL", "CZlib"]),
 
         // Level 2: one concern each; they never import each other.
         .target(name: "FerrySession", dependencies: ["FerryCore", "FerryWire"]),
-        .target(name: "FerryAPI", dependencies: ["FerryCore", "CSimdJSON"]),
+        .target(name: "FerryAPI", dependencies: ["FerryCore", "FerryAudience", "CSimdJSON"]),
         .target(name: "FerryClientCore", dependencies: ["FerryCore", "FerryWire"]),
         .target(name: "FerryAPNS", dependencies: ["FerryCore", "FerryIO"]),
         .target(name: "FerryStore", dependencies: ["FerryCore", "FerryStats", "FerryIO", "CRocksDB", "CZlib"]),
@@ -46,8 +47,8 @@ let package = Package(
         .target(
             name: "FerryGateway",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryRouting", "FerryStats", "FerryIO", "FerrySession", "FerryAPI",
-                "FerryAPNS", "FerryStore",
+                "FerryCore", "FerryWire", "FerryRouting", "FerryStats", "FerryAudience", "FerryIO", "FerrySession",
+                "FerryAPI", "FerryAPNS", "FerryStore",
             ]),
         // The one that may import a neighbour: it plays the whole gateway.
         .target(
@@ -76,8 +77,9 @@ let package = Package(
         .testTarget(
             name: "FerrySessionTests", dependencies: ["FerryCore", "FerryWire", "FerrySession", "FerryTestSupport"],
             exclude: ["Tables"]),
+        .testTarget(name: "FerryAudienceTests", dependencies: ["FerryCore", "FerryAudience", "FerryTestSupport"]),
         .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryTestSupport"]),
-        .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAPI"]),
+        .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAudience", "FerryAPI"]),
         .testTarget(name: "FerryAPNSTests", dependencies: ["FerryCore", "FerryAPNS"]),
         .testTarget(
             name: "FerryClientCoreTests",

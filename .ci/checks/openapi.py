@@ -6,6 +6,7 @@ Read by lines, since the standard library has no YAML: a path stands at two spac
 
 from __future__ import annotations
 
+import pathlib
 import re
 
 from common import ROOT, Findings
@@ -31,25 +32,36 @@ def described() -> dict[str, tuple[int, list[str]]]:
     return found
 
 
-def routed() -> dict[str, tuple[str, int]]:
-    """Words of paths that the sources compare with, and where. Each is part of a path that is described, if nothing is left
-    out there."""
-    words: dict[str, tuple[str, int]] = {}
+# What finds a call: it is handed the path, or words of it.
+FINDER = re.compile(
+    r"^    (?:[\w ]*func \w+\([^{]*?\bpath: |init\?\(_ \w+: String, _ \w+: String\))[^{]*\{\n(.*?)^    \}\n", re.M | re.S)
+WORD = re.compile(r'"([A-Za-z][A-Za-z0-9_]*)"')
+
+
+def routed() -> tuple[dict[str, tuple[pathlib.Path, int]], set[str]]:
+    """Words of paths that finders compare with, and where; and all texts of the sources."""
+    words: dict[str, tuple[pathlib.Path, int]] = {}
+    texts: set[str] = set()
     for file in sorted(ROUTES.rglob("*.swift")):
-        for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
-            for word in re.findall(r'\bpath\[\w+\] == "([^"]+)"', line):
-                words.setdefault(word, (str(file), number))
-    return words
+        code = file.read_text(encoding="utf-8")
+        texts.update(WORD.findall(code))
+        for match in FINDER.finditer(code):
+            for word in WORD.finditer(match.group(1)):
+                # Methods are named in upper case.
+                if not word.group(1).isupper():
+                    line = code.count("\n", 0, match.start(1) + word.start()) + 1
+                    words.setdefault(word.group(1), (file, line))
+    return words, texts
 
 
 def main() -> None:
     found = Findings()
     paths = described()
     parts = {part for path in paths for part in path.split("/")}
-    words = routed()
+    words, texts = routed()
     for word, (file, line) in words.items():
         if word not in parts:
-            found.add(ROUTES / file, line, f"no path in protocol-spec/openapi.yaml has “{word}”: describe the call there")
+            found.add(file, line, f"no path in protocol-spec/openapi.yaml has “{word}”: describe the call there")
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     # Pages may name a place in a path as they like.
     pages = re.sub(r"\{[^}]*\}(?:,\{[^}]*\})*(?:,…)?", "{}", text)
@@ -57,7 +69,7 @@ def main() -> None:
         if not methods:
             found.add(DESCRIPTION, line, f"{path} has no method")
         for part in path.split("/"):
-            if part and not part.startswith("{") and part not in words:
+            if part and not part.startswith("{") and part not in texts:
                 found.add(DESCRIPTION, line, f"{path}: no route of the gateway has “{part}”")
         if not re.search(re.escape(re.sub(r"\{[^}]*\}", "{}", path)).replace(r"/v2/\{\}", r"(?:/v2/\{\})?") + r"(?![\w/])", pages):
             found.add(DESCRIPTION, line, f"{path} is on no page: docs/api.md or docs/api must name it")

@@ -7,7 +7,7 @@ import re
 
 from common import ROOT, Findings, bare
 
-PURE = ("FerryCore", "FerryWire", "FerryRouting", "FerryStats", "FerrySession", "FerryAPI", "FerryClientCore")
+PURE = ("FerryCore", "FerryWire", "FerryRouting", "FerryStats", "FerryAudience", "FerrySession", "FerryAPI", "FerryClientCore")
 DATA_PLANE = ("FerryGateway", "FerryStore", "FerryIO", "FerryAPNS")
 
 SYSTEM_MODULES = "Glibc|Foundation|FoundationEssentials|Dispatch|Synchronization|Observation"

@@ -15,6 +15,10 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case byteCap = 6
     /// The store could not give its content any more.
     case unreadable = 7
+    /// The device was erased, or was not seen for longer than devices are kept.
+    case deviceRemoved = 30
+    /// The backend had blocked the device when it pushed.
+    case deviceBlocked = 31
 
     /// The terminal state that this reason leads to.
     package var state: DeliveryState {
@@ -23,6 +27,7 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         case .ttlRanOut, .noLiveSession, .liveSessionEnded: .expired
         case .countCap, .byteCap: .overflowed
         case .unreadable: .failed
+        case .deviceRemoved, .deviceBlocked: .skipped
         }
     }
 }

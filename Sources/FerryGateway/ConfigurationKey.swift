@@ -128,10 +128,24 @@ package struct ConfigurationKey: Sendable {
             "linkWindowBytes", 70_656...1 << 30, "bytes of those pushes", { $0.link.windowBytes = Int($1) }),
         .integer(
             "payloadCharacters", 1...65_536, "characters of a transmission",
-            { $0.api = APILimits(payloadCharacters: Int($1), bodyBytes: $0.api.bodyBytes) }),
+            { $0.api = APILimits(payloadCharacters: Int($1), bodyBytes: $0.api.bodyBytes, users: $0.api.users) }),
         .integer(
             "bodyBytes", 1_024...1 << 26, "bytes of a request's body",
-            { $0.api = APILimits(payloadCharacters: $0.api.payloadCharacters, bodyBytes: Int($1)) }),
+            {
+                $0.api = APILimits(
+                    payloadCharacters: $0.api.payloadCharacters, bodyBytes: Int($1), users: $0.api.users)
+            }),
+        .integer(
+            "deviceRetentionDays", 1...36_500,
+            "days after which a device that was not seen is removed; `off` removes none",
+            { $0.deviceRetention = .seconds(86_400 * $1) }, off: { $0.deviceRetention = nil }),
+        .integer(
+            "aliasDevices", 1...1_000, "devices of one alias", { $0.api.users.aliasDevices = Int($1) }),
+        .integer("deviceTags", 1...1_000, "custom tags of one device", { $0.api.users.tags = Int($1) }),
+        .integer("tagCharacters", 1...256, "characters of a custom tag", { $0.api.users.tagCharacters = Int($1) }),
+        .integer(
+            "deviceTagCharacters", 1...65_536, "characters of all custom tags of a device",
+            { $0.api.users.tagsCharacters = Int($1) }),
         .seconds(
             "requestWindowSeconds", 1...2_592_000, "how long a request id is remembered", { $0.requestWindow = $1 }),
         .integer(

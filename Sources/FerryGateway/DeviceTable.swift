@@ -34,6 +34,8 @@ struct DeviceEntry {
         static let ackPending = Self(rawValue: 4)
         static let resting = Self(rawValue: 8)
         static let holdingDrops = Self(rawValue: 16)
+        static let blocked = Self(rawValue: 32)
+        static let leaving = Self(rawValue: 64)
     }
 
     fileprivate init(_ record: DeviceRecord, app: UInt32) {
@@ -77,6 +79,18 @@ struct DeviceEntry {
     var isResting: Bool {
         get { self[.resting] }
         set { self[.resting] = newValue }
+    }
+
+    /// A backend wants that nothing is sent to it. The audience table says so too, also while the device is not in memory.
+    var isBlocked: Bool {
+        get { self[.blocked] }
+        set { self[.blocked] = newValue }
+    }
+
+    /// The record of its removal is on its way to the disk: nothing new is taken for it.
+    var isLeaving: Bool {
+        get { self[.leaving] }
+        set { self[.leaving] = newValue }
     }
 
     /// The connection of its session, or of its background, by its slot; nil when there is none. Whoever frees the slot says
@@ -215,6 +229,9 @@ struct DeviceTable: ~Copyable {
         appNumbers[app] = UInt32(number)
         return number
     }
+
+    /// nil for an app that has no number yet.
+    func knownNumber(of app: AppID) -> Int? { appNumbers[app].map { Int($0) } }
 
     private static func pointer(_ index: Int, _ chunks: Chunks) -> UnsafeMutablePointer<DeviceEntry> {
         chunks[index >> chunkBits] + index & (1 << chunkBits - 1)

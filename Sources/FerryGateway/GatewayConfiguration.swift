@@ -32,6 +32,8 @@ package struct GatewayConfiguration: Sendable {
     package var api = APILimits()
     package var stubTitle: String?
     package var stubText = "You have a new message"
+    /// A device that was not seen for so long is removed; nil: none is.
+    package var deviceRetention: Duration? = .seconds(90 * 86_400)
     /// How long a request id is remembered.
     package var requestWindow = Duration.seconds(24 * 3_600)
     /// Memory for request ids, over all shards.

@@ -59,6 +59,7 @@ struct UnsyncedBatch {
 /// What, beside accepted messages, waits for a record to be on disk.
 enum CommitEffect {
     case deviceRegistered(DeviceRegistration)
+    case deviceRemoved(Removal)
     /// `connection` nil: nobody waits for the answer.
     case pushTokenChanged(CID, PushToken?, connection: UInt64?)
     /// A change of the record that nobody waits for.
@@ -88,11 +89,13 @@ struct PendingAccept: BitwiseCopyable {
     let absences: UInt16
     let stub: StubNeed
     let wasOnline: Bool
+    /// Its device is blocked: it ends at once.
+    let isIgnored: Bool
     /// The record's place in its batch.
     let offset: UInt32
     let length: UInt32
 
-    var receipt: PushReceipt { PushReceipt(taskID: taskID, cid: order.cid, wasOnline: wasOnline) }
+    var receipt: PushReceipt { PushReceipt(taskID: taskID, cid: order.cid, wasOnline: wasOnline, isIgnored: isIgnored) }
 }
 
 /// Who waits for a device's record to be loaded or made.
@@ -102,11 +105,17 @@ enum DeviceWaiter {
     case push(PushOrders)
     /// One target of a placement.
     case list(ListPlacement, Int)
+    /// One target of the step of a push to an audience.
+    case tagTarget
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
     case single(SingleGathering, FoundTask)
     case census(CensusGathering, CID)
     case tokenLoss(TokenClaim)
+    case detail(DetailGathering)
+    case removal(Removal)
+    /// It may not have been seen for long.
+    case retention
 }
 
 /// A read of the store under way.

@@ -16,6 +16,7 @@ struct ListWork {
     var held: [UInt64: HeldRead] = [:]
     /// Calls that name a device for a task while the first that did is on its way to the disk, by request.
     var repeats: [Identifier128: [(origin: APIOrigin, place: Int32)]] = [:]
+    var tags = TagWork()
 
     init(requestWindow: Duration, contentBytes: Int) {
         table = ListTaskTable(requestWindow: requestWindow)
@@ -23,7 +24,7 @@ struct ListWork {
     }
 
     /// Memory, about.
-    var bytes: Int { table.count * ListTaskTable.bytesPerTask + contents.bytes }
+    var bytes: Int { table.count * ListTaskTable.bytesPerTask + contents.bytes + tags.bytes }
 }
 
 /// Who waits for the content of a task.
@@ -34,6 +35,8 @@ enum ContentWaiter {
     case shard(Int)
     /// A read under way, by its ticket.
     case read(UInt64)
+    /// A push to an audience.
+    case expansion(Identifier128)
 }
 
 struct HeldRead {
@@ -49,12 +52,24 @@ enum ListOrder: Sendable {
     case create(ListCreation)
     /// To the owner of the app.
     case targets(ListTargetsOrder)
+    /// To the owner of the app: which devices have these names. Answered by `resolved`.
+    case resolve(ListTargets, App, APIOrigin)
+    /// To the shard of the call; devices by name.
+    case resolved(ListTargets, App, APIOrigin, [[CID]])
     /// To the owner of the devices.
     case place(ListPlacement)
     /// To the owner of the app; answered by `content`.
     case wantContent(AppID, Identifier128, shard: Int)
     /// nil: there is none any more.
     case content(Identifier128, TaskContent?)
+    /// To every shard: fix who gets it. Answered by `gathered`.
+    case gather(TagAudience)
+    /// To the owner of the app: the part of this shard is on disk.
+    case gathered(Identifier128, shard: Int)
+    /// To every shard: nothing of it will be asked for again.
+    case placedEverywhere(Identifier128)
+    /// To the owner of the app, after a start. Answered by `placedEverywhere`, when that is so.
+    case askPlaced(AppID, Identifier128, shard: Int)
 }
 
 /// A call for a task.
@@ -65,10 +80,16 @@ final class ListCreation: Sendable {
     let request: Identifier128
     let digest: Identifier128
     let origin: APIOrigin
+    /// Who gets it; nil: who later calls name.
+    let audience: ListAudience?
 
-    init(app: AppID, message: ListMessage, request: Identifier128, digest: Identifier128, origin: APIOrigin) {
+    init(
+        app: AppID, message: ListMessage, request: Identifier128, digest: Identifier128, origin: APIOrigin,
+        audience: ListAudience?
+    ) {
         self.app = app
         self.message = message
+        self.audience = audience
         self.request = request
         self.digest = digest
         self.origin = origin
@@ -103,9 +124,10 @@ final class ListPlacement: Sendable {
     let number: UInt32
     /// Each with its place in the call.
     let targets: [(cid: CID, place: Int32)]
-    let origin: APIOrigin
+    /// The call that named them. nil: no call waits, and that they come once is noted elsewhere.
+    let origin: APIOrigin?
 
-    init(content: TaskContent, number: UInt32, targets: [(cid: CID, place: Int32)], origin: APIOrigin) {
+    init(content: TaskContent, number: UInt32, targets: [(cid: CID, place: Int32)], origin: APIOrigin?) {
         self.content = content
         self.number = number
         self.targets = targets
@@ -126,6 +148,8 @@ final class ListAcceptance {
         let absences: UInt16
         let stub: StubNeed
         let wasOnline: Bool
+        /// The device is blocked: it gets nothing.
+        let isIgnored: Bool
         /// The record's place in its batch.
         let offset: UInt32
         let length: UInt32

@@ -95,7 +95,7 @@ extension Shard {
         case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
             .list where isDraining, .report where isDraining,
             .userStatus where isDraining,
-            .timeline where isDraining, .native where isDraining:
+            .timeline where isDraining, .user where isDraining, .native where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .pushBatch(let batch): if let app { order(batch, app, origin) }
@@ -107,6 +107,9 @@ extension Shard {
         case .timeline(let query) where isMemoryShort(for: query.weight): fill(origin, .failure(refusal(.memory)))
         case .timeline(let query): if let app { askTimeline(query, app, origin) }
         case .report(let request): if let app { ask(request, app, origin) }
+        case .user(let call) where !call.makesRoom && isMemoryShort(for: MemoryCost.userCall):
+            fill(origin, .failure(refusal(.memory)))
+        case .user(let call): if let app { ask(call, app, origin) }
         case .native(let request): if let app { perform(request, app, origin) }
         }
     }
@@ -195,6 +198,7 @@ extension Shard {
         case .list(let order): take(order)
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
         case .timeline(let order): take(order)
+        case .user(let order): take(order)
         case .census(let order): take(order)
         }
     }
@@ -206,6 +210,7 @@ extension Shard {
         case .refused(let origin, let error): fill(origin, .failure(error))
         case .settled(let origin, let result): fill(origin, result)
         case .batch(let outcomes): collect(outcomes)
+        case .user(let origin, let part): collect(part, for: origin)
         case .broadcast(let origin, let result): fill(origin, result.map { .pushedAll(task: $0) })
         case .status(let origin, let statuses, let isComplete):
             collect(statuses, isComplete: isComplete, for: origin)

@@ -17,19 +17,39 @@ struct BatchQuestion {
     let cids: [CID]
     var results: [Result<PushReceipt, APIError>?]
     var missing: Int
+    /// Of names that the answer is to tell of: their devices.
+    var aliases: [(alias: String, cids: [CID])] = []
+    /// Targets that were refused before, and why.
+    let refused: [(target: String, reason: String)]
 
     init(_ batch: PushBatch) {
-        self.init(batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync, isNative: batch.isNative)
+        self.init(
+            batch.pushes.map(\.cid), isOneTask: false, isAsync: batch.isAsync, isNative: batch.isNative, refused: [])
     }
 
     init(_ targets: ListTargets) {
-        self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync, isNative: false)
+        self.init(targets.cids, isOneTask: true, isAsync: targets.isAsync, isNative: false, refused: [])
     }
 
-    private init(_ cids: [CID], isOneTask: Bool, isAsync: Bool, isNative: Bool) {
+    /// `devices`: of each name. A device has one name at most.
+    init(_ targets: ListTargets, _ devices: [(alias: String, cids: [CID])]) {
+        self.init(
+            devices.flatMap(\.cids), isOneTask: true, isAsync: targets.isAsync, isNative: false,
+            refused: devices.filter(\.cids.isEmpty).map { ($0.alias, APIError.aliasInvalid($0.alias).message) })
+        if targets.needsAliasDetail { aliases = devices }
+    }
+
+    init(_ pushes: [SinglePush], isAsync: Bool, refused: [(target: String, reason: String)]) {
+        self.init(pushes.map(\.cid), isOneTask: false, isAsync: isAsync, isNative: false, refused: refused)
+    }
+
+    private init(
+        _ cids: [CID], isOneTask: Bool, isAsync: Bool, isNative: Bool, refused: [(target: String, reason: String)]
+    ) {
         self.isAsync = isAsync
         self.isOneTask = isOneTask
         self.isNative = isNative
+        self.refused = refused
         self.cids = cids
         results = Array(repeating: nil, count: cids.count)
         missing = cids.count
@@ -89,7 +109,7 @@ extension Shard {
     /// again. Where none was taken, for reasons of their own, the first reason is the answer.
     private static func answer(_ question: BatchQuestion) -> Result<APIAnswer, APIError> {
         var pushed: [APIAnswer.Pushed] = []
-        var refused: [APIAnswer.RefusedPush] = []
+        var refused = question.refused.map { APIAnswer.RefusedPush(target: $0.target, reason: $0.reason) }
         // What stands twice in the list is told once: the answer is an object.
         var tasks: Set<TaskID> = []
         var targets: Set<CID> = []
@@ -100,12 +120,12 @@ extension Shard {
                 guard tasks.insert(receipt.taskID).inserted || question.isOneTask else { continue }
                 pushed.append(
                     APIAnswer.Pushed(
-                        task: receipt.taskID, cid: cid, status: receipt.wasOnline ? .online : .offline))
+                        task: receipt.taskID, cid: cid, status: receipt.status))
             case .failure(let error):
                 if error.isGatewayBusy { return .failure(error) }
                 first = first ?? error
                 if targets.insert(cid).inserted {
-                    refused.append(APIAnswer.RefusedPush(cid: cid, reason: error.message))
+                    refused.append(APIAnswer.RefusedPush(target: cid.description, reason: error.message))
                 }
             case nil: continue
             }
@@ -117,6 +137,11 @@ extension Shard {
             return .success(.pushedBatch(pushed, refused: refused))
         }
         let sent = pushed.map { ListAnswer.Sent(cid: $0.cid, status: $0.status) }
-        return .success(.list(.sent(task: task, sent, refused: refused)))
+        guard !question.aliases.isEmpty else { return .success(.list(.sent(task: task, sent, refused: refused))) }
+        let statuses = Dictionary(sent.map { ($0.cid, $0) }, uniquingKeysWith: { first, _ in first })
+        let named = question.aliases.map { (alias, cids) in
+            ListAnswer.Named(alias: alias, devices: cids.compactMap { statuses[$0] })
+        }
+        return .success(.list(.sentByName(task: task, named.filter { !$0.devices.isEmpty }, refused: refused)))
     }
 }

@@ -88,8 +88,8 @@ extension Shard {
             + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
             + backends.count * MemoryCost.knownHead
             + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
-            + revokedTokens.count * MemoryCost.revokedToken + book.count * MemoryCost.report + loading.count
-            * MemoryCost.loading + bufferBytes
+            + audience.bytes + book.count * MemoryCost.report
+            + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
             + requestBytes + answerBytes + waitingBytes + segmentDevices.count * MemoryCost.inSegment
             + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }
@@ -135,6 +135,8 @@ enum MemoryCost {
     static let revokedToken = 192
     /// Counters of a task, or of an app's day.
     static let report = 384
+    /// A call about a thousand users, while it is answered.
+    static let userCall = 262_144
     /// A device whose record is asked for.
     static let loading = 256
     /// A push beside its payload.

@@ -1,6 +1,7 @@
 internal import FerryAPI
 internal import FerryCore
 internal import FerryIO
+internal import FerryRouting
 internal import FerryStats
 internal import FerryStore
 
@@ -10,7 +11,11 @@ enum ControlEffect {
     case answer(APIOrigin, APIAnswer)
     /// What was counted is in rows on disk, and reports may tell of it.
     case counted([ReportRow], [ReportReply])
-    case listStored(TaskContent)
+    case listStored(TaskContent, TagAudience?)
+    case tagGathered(TagAudience, [TagExpansion.Part], isLast: Bool)
+    case tagPlaced(Identifier128)
+    case tagStep(TagStep)
+    case users(UserEffect)
 }
 
 /// A look at a queue of control rows.
@@ -39,7 +44,13 @@ extension Shard {
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
         case .counted(_, let replies): for reply in replies { send(reply) }
-        case .listStored(let content): listStored(content)
+        case .listStored(let content, let audience): listStored(content, audience)
+        case .tagGathered(let order, let parts, let isLast): tagGathered(order, parts, isLast: isLast)
+        case .tagPlaced(let task): tagPlaced(task)
+        case .tagStep(let step): tagStepDone(step)
+        case .users(let effect):
+            users.unwritten -= 1
+            usersWritten(effect)
         case nil: return
         }
     }
@@ -49,7 +60,13 @@ extension Shard {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
         case .counted(let rows, let replies): countsRefused(rows, replies)
-        case .listStored(let content): listRefused(content)
+        case .listStored(let content, _): listRefused(content)
+        case .tagGathered(let order, _, let isLast): tagGatheringRefused(order, isLast: isLast)
+        case .tagPlaced(let task): tagPlacedRefused(task)
+        case .tagStep: breakOffStep()
+        case .users(let effect):
+            users.unwritten -= 1
+            usersNotWritten(effect)
         case nil: return
         }
     }
@@ -77,7 +94,12 @@ extension Shard {
         // Read before all else, see `restoreReports`.
         case .counters, .curve: return
         case .listTask: restoreListTask(row)
-        case .alias, .profile, .task, .receipt, .listContent: return
+        case .tagCall: restoreTagCall(row)
+        case .tagAudience: restoreTagAudience(row)
+        case .tagCursor: restoreTagCursor(row)
+        case .alias: restoreAlias(row)
+        case .profile: restoreProfile(row)
+        case .task, .receipt, .listContent: return
         }
     }
 

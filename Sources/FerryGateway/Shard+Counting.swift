@@ -100,6 +100,15 @@ extension Shard {
         book.come(number, before: nil)
     }
 
+    /// It is about to be gone.
+    mutating func countRemoval(_ device: Int) {
+        let isOnline = devices[device].machine.presence.isOnline
+        _ = environment.appCensus.change(devices.app(of: device)) {
+            $0.registered -= 1
+            if isOnline { $0.online -= 1 }
+        }
+    }
+
     /// It is about to be noted as seen.
     mutating func countComing(_ device: Int) {
         let number = devices.appNumber(of: device)

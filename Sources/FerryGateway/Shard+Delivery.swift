@@ -16,7 +16,7 @@ extension Shard {
 
     /// Sends what may be sent. Stops at the window, at the high-water mark, or at a message that must be read first.
     mutating func pump(_ device: Int) {
-        guard !devices[device].isReading,
+        guard !devices[device].isReading, !devices[device].isBlocked,
             let slot = devices[device].connection, !connections[slot].isClosing,
             let session = devices[device].machine.presence.session
         else { return }

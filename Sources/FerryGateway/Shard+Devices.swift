@@ -103,6 +103,8 @@ extension Shard {
         if entry.isResting {
             guard letGoOfBroadcasts(device) else { return }
             wheel.cancel(timer(of: device))
+            // A device that registered anew after its removal: its row is the new one.
+            if !users.removals.devices.isEmpty { users.removals.devices[entry.cid] = nil }
             devices.remove(device)
         } else {
             devices[device].isResting = true
@@ -119,6 +121,7 @@ extension Shard {
     mutating func noteSeen(_ device: Int) {
         countComing(device)
         devices[device].seenAt = now
+        audience.saw(devices.appNumber(of: device), devices[device].cid, at: now)
         append(.deviceSeen(cid: devices[device].cid, at: now), .recordChanged(devices[device].cid))
         devices[device].pendingChanges += 1
     }
@@ -174,10 +177,18 @@ extension Shard {
     /// The record is known: nil when there is no such device.
     mutating func deviceLoaded(_ cid: CID, _ record: DeviceRecord?) {
         guard let waiters = loading.removeValue(forKey: cid) else { return }
+        let record = isRemoved(cid) ? nil : record
         var device = devices.index(of: cid)
-        if device == nil, let record { device = devices.insert(record) }
+        if device == nil, let record { device = insertDevice(record) }
         serve(waiters, cid, device)
         if let device { armResting(device) }
+    }
+
+    /// Takes a device into memory that is not there.
+    mutating func insertDevice(_ record: DeviceRecord) -> Int {
+        let device = devices.insert(record)
+        devices[device].isBlocked = audience.isBlocked(devices.appNumber(of: device), record.cid)
+        return device
     }
 
     mutating func serve(_ waiters: [DeviceWaiter], _ cid: CID, _ device: Int?) {
@@ -192,9 +203,13 @@ extension Shard {
                     }
                 }
             case .list(let placement, let target): accept(placement, target, device: device)
+            case .tagTarget: tagTargetLoaded(isKnown: true)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
             case .single(let gathering, let single): gather(gathering, single, device)
+            case .detail(let gathering): gather(gathering, device)
+            case .removal(let removal): remove(removal, device: device)
+            case .retention: if let device { forgetIfUnseen(device) }
             case .census(let gathering, let cid): count(gathering, cid, device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }

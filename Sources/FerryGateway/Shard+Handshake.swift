@@ -127,6 +127,8 @@ extension Shard {
         guard let slot = connections.index(of: token), case .admitting(let admission)? = handshakes[slot]?.state else {
             return
         }
+        // It is not known yet whether it will be there.
+        if let device, devices[device].isLeaving { return tell(handshake: slot, .ownerAnswered(.storeUnavailable)) }
         switch admission.request {
         case .login(let login):
             guard let device, devices.app(of: device) == login.appID else {

@@ -50,6 +50,7 @@ extension Shard {
                 }
             }
             placeAgain()
+            writeUsersAgain()
             readAgain()
         }
         appendReports()
@@ -158,11 +159,13 @@ extension Shard {
         switch effect {
         case .deviceRegistered(let registration):
             registered(registration, segment: segment)
+        case .deviceRemoved(let removal): deviceRemoved(removal, segment: segment)
         case .pushTokenChanged(let cid, let token, let connection):
             guard let device = devices.index(of: cid) else { return }
             devices[device].pendingChanges -= 1
             let old = devices[device].token
             devices[device].token = token
+            audience.setToken(devices.appNumber(of: device), cid, token != nil)
             markChanged(device, segment: segment)
             tokenChanged(device, from: old, to: token)
             if old != token { note(.tokenChanged(hasToken: token != nil), device) }
@@ -195,6 +198,7 @@ extension Shard {
         case .deviceRegistered(let registration):
             guard let waiters = loading.removeValue(forKey: registration.cid) else { return }
             for waiter in waiters { turnAway(waiter) }
+        case .deviceRemoved(let removal): removalRefused(removal)
         case .pushTokenChanged(let cid, _, _), .recordChanged(let cid):
             if let device = devices.index(of: cid) { devices[device].pendingChanges -= 1 }
         case .dropRecorded(_, let record, _), .stubsDueRecorded(_, let record):
@@ -223,6 +227,7 @@ extension Shard {
                 giveUp(order, .busy(retryAfterSeconds: 5))
             }
         case .list(let placement, let target): giveUp(placement, target, .busy(retryAfterSeconds: 5))
+        case .tagTarget: tagTargetLoaded(isKnown: false)
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)
@@ -230,6 +235,11 @@ extension Shard {
         case .single(let gathering, let single):
             gathering.isComplete = false
             gather(gathering, single, nil)
+        case .detail(let gathering):
+            gathering.isComplete = false
+            gather(gathering, nil)
+        case .removal(let removal): removalRefused(removal)
+        case .retention: return
         case .census(let gathering, let cid):
             gathering.isComplete = false
             count(gathering, cid, nil)
@@ -243,9 +253,10 @@ extension Shard {
     private mutating func registered(_ registration: DeviceRegistration, segment: UInt32) {
         let cid = registration.cid
         let device =
-            devices.index(of: cid) ?? devices.insert(DeviceRecord(registration: registration))
+            devices.index(of: cid) ?? insertDevice(DeviceRecord(registration: registration))
         countRegistration(device)
         broadcasts.register(broadcastLine(of: registration.app), Partition(of: cid))
+        audience.register(devices.appNumber(of: device), cid, seenAt: registration.at, hasToken: false)
         markChanged(device, segment: segment)
         let waiters = loading.removeValue(forKey: cid) ?? []
         serve(waiters, cid, device)

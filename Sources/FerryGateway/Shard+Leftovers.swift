@@ -11,8 +11,11 @@ extension Shard {
             ("unsynced", unsynced.count - unsyncedHead), ("unsyncedBytes", unsyncedBytes), ("loading", loading.count),
             ("reads", reads.count), ("deferredReads", deferredReads.count), ("stubsInFlight", stubsInFlight),
             ("deferred", deferred.count), ("requestWaiters", requestWaiters.count),
-            ("statusQuestions", statusQuestions.count), ("censusQuestions", censusQuestions.count),
-            ("batches", batches.count), ("revocations", revocations.count),
+            ("statusQuestions", statusQuestions.count), ("batches", batches.count),
+            ("userQuestions", users.questions.count),
+            ("audienceCounts", users.counts.count), ("usersUnwritten", users.unwritten),
+            ("revocations", revocations.count),
+            ("censusQuestions", censusQuestions.count),
             ("logged", loggedMessages + broadcasts.unreached - tally.kept), ("handshakes", handshakes.count),
             ("backends", backends.count), ("requestBytes", requestBytes), ("waitingBytes", waitingBytes),
             ("answerBytes", answerBytes),
@@ -22,6 +25,11 @@ extension Shard {
             ("reported", reportedKept - tally.kept), ("reportReplies", reportReplies.count),
             ("reportQuestions", reportQuestions.count),
             ("lists", lists.creating.count + lists.wanted.count + lists.held.count + lists.repeats.count),
+            (
+                "tags",
+                lists.tags.calls.count + lists.tags.gatherings.count + lists.tags.expansions.count
+                    + (lists.tags.step == nil ? 0 : 1)
+            ),
             ("passes", broadcasts.sweeping.count),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]

@@ -16,11 +16,13 @@ extension Shard {
     private mutating func place(_ placement: ListPlacement, _ target: Int) {
         let (cid, place) = placement.targets[target]
         let key = RequestKey(task: placement.content.task.taskID, cid: cid)
+        guard let origin = placement.origin else { return }
         switch requests.begin(key.key, content: key.content) {
         case .answered(let first):
-            let receipt = PushReceipt(taskID: first.taskID, cid: cid, wasOnline: first.wasOnline)
-            noteBatchAccepted(placement.origin, place, receipt)
-        case .inFlight: lists.repeats[key.key, default: []].append((placement.origin, place))
+            let receipt = PushReceipt(
+                taskID: first.taskID, cid: cid, wasOnline: first.wasOnline, isIgnored: first.wasIgnored)
+            noteBatchAccepted(origin, place, receipt)
+        case .inFlight: lists.repeats[key.key, default: []].append((origin, place))
         case .unknown:
             if isDiskShort { return giveUp(placement, target, refusal(.disk)) }
             if isMemoryShort(for: MemoryCost.order) { return giveUp(placement, target, refusal(.memory)) }
@@ -36,12 +38,12 @@ extension Shard {
     mutating func accept(_ placement: ListPlacement, _ target: Int, device: Int?) {
         let task = placement.content.task
         let cid = placement.targets[target].cid
-        guard let device, devices.appNumber(of: device) == Int(placement.number) else {
+        guard let device, devices.appNumber(of: device) == Int(placement.number), !devices[device].isLeaving
+        else {
             return giveUp(placement, target, .targetInvalid(cid.description))
         }
-        guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
-            return giveUp(placement, target, refusal(.sync))
-        }
+        // A step of a push to an audience has looked at this for all of its targets.
+        guard placement.origin == nil || isListening else { return giveUp(placement, target, refusal(.sync)) }
         let bytes = Int(task.payloadBytes)
         let exceeded = devices[device].machine.exceededCap(
             bytes: bytes, isLiveOnly: task.isLiveOnly, pending: devices[device].pending,
@@ -63,15 +65,25 @@ extension Shard {
             ListAcceptance.Entry(
                 target: Int32(truncatingIfNeeded: target), device: Int32(truncatingIfNeeded: device), seq: message.seq,
                 acceptedAt: message.acceptedAt, expiresAt: message.expiresAt, absences: devices[device].absences,
-                stub: message.stub, wasOnline: message.wasOnline, offset: UInt32(offset), length: UInt32(length)))
+                stub: message.stub, wasOnline: message.wasOnline, isIgnored: devices[device].isBlocked,
+                offset: UInt32(offset), length: UInt32(length)))
+        if devices[device].isBlocked {
+            // Right behind it, so that whoever finds the one finds the other.
+            append(.settled(cid: cid, seq: message.seq, state: .skipped, isTold: false), nil)
+        }
+    }
+
+    private var isListening: Bool {
+        unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes && !isDraining
     }
 
     private func reference(_ placement: ListPlacement, _ target: Int, seq: Seq, device: Int) -> AcceptedMessage {
         let task = placement.content.task
         let cid = placement.targets[target].cid
-        let isOnline = devices[device].machine.presence.isOnline
+        let isBlocked = devices[device].isBlocked
+        let isOnline = devices[device].machine.presence.isOnline && !isBlocked
         let stub: StubNeed
-        if isOnline {
+        if isOnline || isBlocked {
             stub = .none
         } else if task.isLiveOnly && !task.hasAlert {
             stub = .notWanted
@@ -81,8 +93,9 @@ extension Shard {
         let request = RequestKey(task: task.taskID, cid: cid)
         return AcceptedMessage(
             cid: cid, seq: seq, messageID: request.messageID, taskID: task.taskID, acceptedAt: now,
-            expiresAt: now + .milliseconds(task.timeToLive), stub: stub, wasOnline: isOnline, request: request,
-            alert: nil, payload: [], reference: placement.content.reference)
+            expiresAt: now + .milliseconds(task.timeToLive), stub: stub, wasOnline: isOnline,
+            request: placement.origin == nil ? nil : request, alert: nil, payload: [],
+            reference: placement.content.reference)
     }
 
     /// References of one placement that come one after the other are one effect of the batch.
@@ -114,16 +127,21 @@ extension Shard {
         let (cid, place) = placement.targets[Int(entry.target)]
         let key = RequestKey(task: task.taskID, cid: cid)
         note(.accepted(Acceptance(entry, task, key.messageID)), of: cid)
-        let first = RequestAnswer(
-            content: key.content, taskID: task.taskID, wasOnline: entry.wasOnline, acceptedAt: entry.acceptedAt)
-        requests.settle(key.key, first, acceptedAt: entry.acceptedAt, segment: location.segment)
-        let receipt = PushReceipt(taskID: task.taskID, cid: cid, wasOnline: entry.wasOnline)
-        noteBatchAccepted(placement.origin, place, receipt)
-        for waiter in takeRepeats(key.key) { noteBatchAccepted(waiter.origin, waiter.place, receipt) }
+        if let origin = placement.origin {
+            var first = RequestAnswer(
+                content: key.content, taskID: task.taskID, wasOnline: entry.wasOnline, acceptedAt: entry.acceptedAt)
+            first.wasIgnored = entry.isIgnored
+            requests.settle(key.key, first, acceptedAt: entry.acceptedAt, segment: location.segment)
+            let receipt = PushReceipt(
+                taskID: task.taskID, cid: cid, wasOnline: entry.wasOnline, isIgnored: entry.isIgnored)
+            noteBatchAccepted(origin, place, receipt)
+            for waiter in takeRepeats(key.key) { noteBatchAccepted(waiter.origin, waiter.place, receipt) }
+        }
         let device = Int(entry.device)
         guard devices.isInUse(device), devices[device].cid == cid else { return }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(task.payloadBytes))
+        if entry.isIgnored { return note(.ended(entry.seq, .deviceBlocked), device) }
         segmentDevices.add(device, segment: location.segment)
         // What was for everybody before it comes before it.
         catchUp(device)
@@ -157,9 +175,10 @@ extension Shard {
     /// Nothing came of the first try, nor of those that waited for it.
     mutating func giveUp(_ placement: ListPlacement, _ target: Int, _ error: APIError) {
         let (cid, place) = placement.targets[target]
+        guard let origin = placement.origin else { return }
         let key = RequestKey(task: placement.content.task.taskID, cid: cid)
         requests.abandon(key.key)
-        noteBatchRefused(placement.origin, place, error)
+        noteBatchRefused(origin, place, error)
         for waiter in takeRepeats(key.key) { noteBatchRefused(waiter.origin, waiter.place, error) }
     }
 

@@ -13,29 +13,54 @@ extension Shard {
         switch call {
         case .message(let message): order(message, app, origin)
         case .targets(let targets): order(targets, app, origin)
+        case .audience(let message, let audience): order(message, app, origin, audience)
         }
     }
 
-    private mutating func order(_ message: ListMessage, _ app: App, _ origin: APIOrigin) {
+    private mutating func order(
+        _ message: ListMessage, _ app: App, _ origin: APIOrigin, _ audience: ListAudience? = nil
+    ) {
         var name = ByteWriter()
         name.string(app.id.text.utf8)
         name.string(message.requestID.utf8)
-        name.string("list".utf8)
+        name.string((audience == nil ? "list" : "tag").utf8)
         let request = name.bytes.withUnsafeBytes { Cryptography.sha256Half($0) }
-        let digest = message.contentDigestInput.withUnsafeBytes { Cryptography.sha256Half($0) }
+        let content = message.contentDigestInput + (audience?.digestInput ?? [])
+        let digest = content.withUnsafeBytes { Cryptography.sha256Half($0) }
         let creation = ListCreation(
-            app: app.id, message: message, request: request, digest: digest, origin: origin)
+            app: app.id, message: message, request: request, digest: digest, origin: origin, audience: audience)
         post(.order(.list(.create(creation))), to: environment.owner(of: app.id))
     }
 
     private mutating func order(_ targets: ListTargets, _ app: App, _ origin: APIOrigin) {
         guard let task = targets.taskValue else { return fill(origin, .failure(.taskUnknown(targets.task))) }
-        if isMemoryShort(for: targets.cids.count * MemoryCost.loading) {
+        if isMemoryShort(for: (targets.cids.count + targets.aliases.count) * MemoryCost.loading) {
             return fill(origin, .failure(refusal(.memory)))
         }
-        batches[origin] = BatchQuestion(targets)
+        guard targets.aliases.isEmpty else {
+            return post(.order(.list(.resolve(targets, app, origin))), to: environment.owner(of: app.id))
+        }
+        ask(BatchQuestion(targets), task, targets, app, origin)
+    }
+
+    /// The names' devices are known.
+    private mutating func name(
+        _ targets: ListTargets, _ devices: [(alias: String, cids: [CID])], _ app: App, _ origin: APIOrigin
+    ) {
+        guard let task = targets.taskValue else { return }
+        let question = BatchQuestion(targets, devices)
+        guard !question.cids.isEmpty else {
+            return fill(origin, .failure(.aliasInvalid(targets.aliases.first ?? "")))
+        }
+        ask(question, task, targets, app, origin)
+    }
+
+    private mutating func ask(
+        _ question: BatchQuestion, _ task: Identifier128, _ targets: ListTargets, _ app: App, _ origin: APIOrigin
+    ) {
+        batches[origin] = question
         let order = ListTargetsOrder(
-            app: app, task: task, taskText: targets.task, cids: targets.cids, origin: origin)
+            app: app, task: task, taskText: targets.task, cids: question.cids, origin: origin)
         post(.order(.list(.targets(order))), to: environment.owner(of: app.id))
     }
 
@@ -45,9 +70,16 @@ extension Shard {
         switch order {
         case .create(let creation): create(creation)
         case .targets(let order): take(order)
+        case .resolve(let targets, let app, let origin): resolve(targets, app, origin)
+        case .resolved(let targets, let app, let origin, let devices):
+            name(targets, Array(zip(targets.aliases, devices)), app, origin)
         case .place(let placement): place(placement)
         case .wantContent(let app, let task, let shard): want(task, of: app, .shard(shard))
         case .content(let task, let content): contentCame(task, content)
+        case .gather(let order): gather(order)
+        case .gathered(let task, let shard): gathered(task, by: shard)
+        case .placedEverywhere(let task): placedEverywhere(task)
+        case .askPlaced(_, let task, let shard): answerPlaced(task, to: shard)
         }
     }
 
@@ -55,6 +87,11 @@ extension Shard {
         switch lists.table.find(request: creation.request) {
         case .known(let task):
             guard task.content == creation.digest else { return refuseRepeat(creation) }
+            // Until who gets it is fixed a crash could find others.
+            guard lists.tags.calls[task.taskID.value] == nil else {
+                lists.tags.calls[task.taskID.value]?.waiting.append(creation.origin)
+                return
+            }
             settle(creation.origin, .success(.pushedAll(task: task.taskID)))
         case .inFlight(let content):
             guard content == creation.digest else { return refuseRepeat(creation) }
@@ -85,6 +122,12 @@ extension Shard {
                 message: "please retry later: the app has \(most) tasks from /push/list/message (listTasksPerApp)",
                 retryAfterSeconds: 60)
         }
+        if creation.audience != nil {
+            let open = lists.tags.calls.count + lists.tags.expansions.count
+            guard open < environment.configuration.broadcastsPerApp else {
+                return .tooManyBroadcasts("\(open) pushes to audiences are under way (broadcastsPerApp)")
+            }
+        }
         guard environment.listBudget.take(bytes) else { return refusal(.lists) }
         return nil
     }
@@ -97,8 +140,10 @@ extension Shard {
             case .milliseconds(let milliseconds): milliseconds
             }
         let task = ListTask(
-            app: creation.app, taskID: TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .list), createdAt: now,
-            timeToLive: timeToLive, payloadBytes: UInt32(truncatingIfNeeded: message.payload.count),
+            app: creation.app,
+            taskID: TaskID(
+                randomIdentifier(), monthDay: now.monthDay, kind: creation.audience == nil ? .list : .app),
+            createdAt: now, timeToLive: timeToLive, payloadBytes: UInt32(truncatingIfNeeded: message.payload.count),
             hasAlert: message.alert != nil, request: creation.request, content: creation.digest)
         let alert = message.alert.map {
             OwnAlert(body: $0.payload, collapseID: $0.collapseID, isBackground: $0.pushType == .background)
@@ -107,11 +152,13 @@ extension Shard {
         lists.table.begin(task)
         lists.creating[creation.request] = [creation.origin]
         let partition = Partition(of: task.app)
-        put(
-            [
-                ControlRow(.listTask, partition, key: Self.rowKey(task), value: task.encoded),
-                ControlRow(.listContent, partition, key: Self.contentKey(task), value: content.encoded),
-            ], then: .listStored(content))
+        var rows = [
+            ControlRow(.listTask, partition, key: Self.rowKey(task), value: task.encoded),
+            ControlRow(.listContent, partition, key: Self.contentKey(task), value: content.encoded),
+        ]
+        let order = creation.audience.map { TagAudience(task, $0.expression, speed: $0.speed) }
+        if let order { rows.append(ControlRow(.tagCall, partition, key: Self.rowKey(task), value: order.encoded)) }
+        put(rows, then: .listStored(content, order))
     }
 
     private static func rowKey(_ task: ListTask) -> [UInt8] { task.taskID.value.bytes }
@@ -119,9 +166,12 @@ extension Shard {
     private static func contentKey(_ task: ListTask) -> [UInt8] { task.taskID.value.bytes + [0] }
 
     /// Its rows are on disk.
-    mutating func listStored(_ content: TaskContent) {
+    mutating func listStored(_ content: TaskContent, _ audience: TagAudience?) {
         lists.table.add(content.task)
         lists.contents.add(content)
+        if let audience {
+            return beginTagCall(audience, waiting: lists.creating.removeValue(forKey: content.task.request) ?? [])
+        }
         for origin in lists.creating.removeValue(forKey: content.task.request) ?? [] {
             settle(origin, .success(.pushedAll(task: content.task.taskID)))
         }
@@ -136,10 +186,17 @@ extension Shard {
     }
 
     private mutating func take(_ order: ListTargetsOrder) {
-        guard let task = lists.table[order.task], task.app == order.app, task.taskID.description == order.taskText
+        guard let task = lists.table[order.task], task.app == order.app, task.isOpen,
+            task.taskID.description == order.taskText
         else { return refuse(order, .taskUnknown(order.taskText)) }
         guard now < task.usableUntil else { return refuse(order, .taskOver(order.taskText)) }
         want(order.task, of: order.app, .targets(order))
+    }
+
+    private mutating func resolve(_ targets: ListTargets, _ app: App, _ origin: APIOrigin) {
+        let number = devices.number(of: app.id)
+        let found = targets.aliases.map { audience.devices(number, of: $0) }
+        post(.order(.list(.resolved(targets, app, origin, found))), to: origin.shard)
     }
 
     private mutating func refuse(_ order: ListTargetsOrder, _ error: APIError) {
@@ -195,6 +252,7 @@ extension Shard {
         case .targets(let order): divide(order, content)
         case .shard(let shard): post(.order(.list(.content(task, content))), to: shard)
         case .read(let ticket): complete(ticket, task, content)
+        case .expansion(let task): expansionContentCame(task, content)
         }
     }
 

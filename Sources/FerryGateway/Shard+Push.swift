@@ -69,7 +69,10 @@ extension Shard {
         switch requests.begin(order.key.key, content: order.key.content) {
         case .answered(let first):
             guard first.content == order.key.content else { return refuseRepeat(order, contents) }
-            answer(order, PushReceipt(taskID: first.taskID, cid: order.cid, wasOnline: first.wasOnline))
+            answer(
+                order,
+                PushReceipt(
+                    taskID: first.taskID, cid: order.cid, wasOnline: first.wasOnline, isIgnored: first.wasIgnored))
         case .inFlight(let content):
             guard content == order.key.content else { return refuseRepeat(order, contents) }
             if let shortage = shortage(for: order) { return refuse(order, refusal(shortage)) }
@@ -93,7 +96,7 @@ extension Shard {
 
     /// The device is known, or known not to exist: the message gets its place in the device's stream and goes to the journal.
     mutating func accept(_ order: PushOrder, _ content: PushContent, device: Int?) {
-        guard let device, devices.appNumber(of: device) == Int(order.app) else {
+        guard let device, devices.appNumber(of: device) == Int(order.app), !devices[device].isLeaving else {
             return giveUp(order, .targetInvalid(order.cid.description))
         }
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
@@ -114,7 +117,11 @@ extension Shard {
                 order: order, seq: seq, messageID: fields.messageID, taskID: fields.taskID,
                 acceptedAt: fields.acceptedAt, expiresAt: fields.expiresAt, device: Int32(truncatingIfNeeded: device),
                 absences: devices[device].absences, stub: fields.stub, wasOnline: fields.wasOnline,
-                offset: UInt32(offset), length: UInt32(length)))
+                isIgnored: devices[device].isBlocked, offset: UInt32(offset), length: UInt32(length)))
+        if devices[device].isBlocked {
+            // Right behind it, so that whoever finds the one finds the other.
+            append(.settled(cid: order.cid, seq: seq, state: .skipped, isTold: false), nil)
+        }
     }
 
     private mutating func fields(
@@ -125,9 +132,11 @@ extension Shard {
             case .liveOnly: now
             case .milliseconds(let milliseconds): now + .milliseconds(milliseconds)
             }
-        let isOnline = devices[device].machine.presence.isOnline
+        let isBlocked = devices[device].isBlocked
+        let isOnline = devices[device].machine.presence.isOnline && !isBlocked
         let stub: StubNeed
-        if isOnline {
+        // Offline and without any need is nothing but blocked: see `RequestAnswer.wasIgnored`.
+        if isOnline || isBlocked {
             stub = .none
         } else if order.ttl == .liveOnly && content.alert == nil {
             stub = .notWanted
@@ -153,9 +162,10 @@ extension Shard {
     mutating func accepted(_ pending: PendingAccept, _ records: [UInt8], _ location: RecordLocation) {
         let order = pending.order
         note(.accepted(Acceptance(pending)), of: order.cid)
-        let first = RequestAnswer(
+        var first = RequestAnswer(
             content: order.key.content, taskID: pending.taskID, wasOnline: pending.wasOnline,
             acceptedAt: pending.acceptedAt)
+        first.wasIgnored = pending.isIgnored
         requests.settle(order.key.key, first, acceptedAt: pending.acceptedAt, segment: location.segment)
         answer(order, pending.receipt)
         for waiter in takeRequestWaiters(order) { answer(waiter, pending.receipt) }
@@ -163,6 +173,10 @@ extension Shard {
         guard holds(device, order.cid) else { return giveBackRoom(Int(order.payloadBytes)) }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(order.payloadBytes))
+        if pending.isIgnored {
+            note(.ended(pending.seq, .deviceBlocked), device)
+            return giveBackRoom(Int(order.payloadBytes))
+        }
         segmentDevices.add(device, segment: location.segment)
         // What was for everybody before it comes before it.
         catchUp(device)
@@ -224,6 +238,8 @@ extension Shard {
             noteLinkAccepted(order.origin)
         } else if order.place >= 0 {
             noteBatchAccepted(order.origin, order.place, receipt)
+        } else if receipt.isIgnored {
+            settle(order.origin, .success(.pushed(task: receipt.taskID, cid: receipt.cid, .ignored)))
         } else if order.origin.shard == index {
             fill(order.origin, receipt)
         } else {

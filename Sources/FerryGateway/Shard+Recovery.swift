@@ -30,6 +30,10 @@ struct ShardRecovery: Sendable {
     var broadcasts: [Broadcast] = []
     var controlRows: [(row: ControlRow, segment: UInt32)] = []
     var reportCorrections = ReportCorrections()
+    /// All devices, of all shards.
+    var known: [KnownDevice] = []
+    /// Devices of this shard that are gone, with the segment of the record.
+    var removed: [CID: UInt32] = [:]
     var unplaced: [WantedPlaces] = []
     // Of the owner of the app.
     var placing: [(task: Identifier128, content: BroadcastContent, missing: Int)] = []
@@ -52,7 +56,13 @@ struct ShardRecovery: Sendable {
             let partition = Partition(index: Int(request.key.low % UInt64(Limits.partitions)))
             parts[partition.owner(among: shards)].requests.append(request)
         }
-        for shard in parts.indices { parts[shard].registered = recovery.registered }
+        for shard in parts.indices {
+            parts[shard].registered = recovery.registered
+            parts[shard].known = recovery.known
+        }
+        for (cid, segment) in recovery.removed {
+            parts[Partition(of: cid).owner(among: shards)].removed[cid] = segment
+        }
         for found in recovery.controlRows {
             parts[found.row.partition.owner(among: shards)].controlRows.append(found)
         }
@@ -130,8 +140,13 @@ extension Shard {
         restoreReports(recovery)
         restoreBroadcasts(recovery)
         restoreControl(recovery.controlRows)
+        for known in recovery.known where environment.owner(of: known.cid) == index {
+            audience.register(
+                devices.number(of: known.app), known.cid, seenAt: known.seenAt, hasToken: known.hasToken)
+        }
+        users.removals.devices = recovery.removed
         for found in recovery.devices {
-            let device = devices.insert(found.record)
+            let device = insertDevice(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }
             devices[device].machine.willRestore(found.kept.count)
             let missed = restoreLog(of: device, found.kept)

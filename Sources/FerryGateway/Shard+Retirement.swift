@@ -56,6 +56,7 @@ extension Shard {
         let carried = retirement?.carried ?? []
         retirement = nil
         control.forgetTold()
+        forgetRemoved(before: segment)
         for cid in carried {
             if let device = devices.index(of: cid) { tell(device: device, .dropSynced) }
         }
@@ -88,6 +89,7 @@ extension Shard {
         retirement = current
         if isLast {
             gatherBroadcasts(upTo: current.segment, into: &slice.remains)
+            gatherRemoved(upTo: current.segment, into: &slice.remains)
             slice.remains.requests = requests.takeEntries(upTo: current.segment)
             slice.remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
             slice.remains.controlRows = control.tell(upTo: current.segment)

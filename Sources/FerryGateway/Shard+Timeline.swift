@@ -62,8 +62,10 @@ extension Shard {
         switch outcome {
         case .busy, .found: return .failure(.busy(retryAfterSeconds: 1))
         case .answered(let facts, let coverage):
+            // What is older is of a device of the same name that was removed.
+            let own = facts.filter { $0.at >= view.registeredAt }
             let story = DeviceStory(
-                facts: facts, view: view, coverage: coverage, target: order.query.target.map(TimelineTarget.init),
+                facts: own, view: view, coverage: coverage, target: order.query.target.map(TimelineTarget.init),
                 limit: order.query.limit, isKept: { machine.isKept($0) })
             if let path = order.path {
                 guard story.isFound else { return .failure(.invalid("taskid", "\(path.task): \(story.verdict)")) }

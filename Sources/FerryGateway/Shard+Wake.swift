@@ -17,6 +17,10 @@ extension Shard {
             stubAnswered(cid, plan, .refused("the device has no token"))
             return
         }
+        guard !devices[device].isBlocked else {
+            stubAnswered(cid, plan, .refused("the device is blocked"))
+            return
+        }
         switch plan {
         case .standard(let upTo, let badge, let expiresAt):
             let stub = environment.composer.standard(

@@ -13,10 +13,9 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists` and
-/// `+ListDevices` (tasks with one content for many), `+Devices` (a device's decisions), `+Delivery`
-/// (the stream to a device), `+Journal` (what waits for
-/// the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Wake` (stubs), `+Facts`
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and
+/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends),
+/// `+Link` (backends' links), `+Users`, `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
 /// and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
@@ -73,6 +72,8 @@ struct Shard: ~Copyable {
     var batches: [APIOrigin: BatchQuestion] = [:]
     var batchOutcomes: [BatchOutcomes] = []
     var statusQuestions: [APIOrigin: StatusQuestion] = [:]
+    var audience = AudienceTable()
+    var users = UserCalls()
     var censusQuestions: [APIOrigin: CensusQuestion] = [:]
     var requestWaiters: [Identifier128: [PushOrder]] = [:]
     // Of broadcasts, by the owner of their app: calls whose record is on its way, by request; broadcasts that some shard has
@@ -237,6 +238,8 @@ struct Shard: ~Copyable {
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
         continuePasses()
+        continueUsers()
+        continueTags()
         sendBatchOutcomes()
         sendReceipts()
         answerBackends()
@@ -258,12 +261,12 @@ struct Shard: ~Copyable {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
-            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty
+            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
-        next = min(next, deferredUntil, broadcasts.nextEnd)
+        next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
         next = min(next, book.rowsDue, book.nextDay, curve.next)
         if !acknowledging.isEmpty { next = min(next, acksDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }

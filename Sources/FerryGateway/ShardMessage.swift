@@ -76,6 +76,7 @@ enum APIOrder: Sendable {
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
     case timeline(TimelineOrder)
+    case user(UserOrder)
     case census(CensusOrder)
 }
 
@@ -111,6 +112,8 @@ enum ShardReply: Sendable {
     /// A call of which nothing else waits.
     case settled(APIOrigin, Result<APIAnswer, APIError>)
     case batch(BatchOutcomes)
+    /// What one owner found for a call about users.
+    case user(APIOrigin, UserPart)
     case broadcast(APIOrigin, Result<TaskID, APIError>)
     /// Devices that are not registered with the app are left out.
     /// The shard takes the token no more.
@@ -126,4 +129,15 @@ struct PushReceipt: Sendable, Equatable, BitwiseCopyable {
     let taskID: TaskID
     let cid: CID
     let wasOnline: Bool
+    /// The device is blocked: nothing is sent.
+    let isIgnored: Bool
+
+    init(taskID: TaskID, cid: CID, wasOnline: Bool, isIgnored: Bool = false) {
+        self.taskID = taskID
+        self.cid = cid
+        self.wasOnline = wasOnline
+        self.isIgnored = isIgnored
+    }
+
+    var status: PushStatus { isIgnored ? .ignored : wasOnline ? .online : .offline }
 }

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryRouting
 package import FerryStats
 
 /// One shard in numbers; sums over shards are the gateway's.
@@ -25,6 +26,8 @@ package struct ShardSnapshot: Sendable, Equatable {
     /// The same by what reports are made of: of all apps and days.
     package var reported = ReportCounters()
 
+    /// Devices that were erased or not seen for too long.
+    package var devicesRemoved: UInt64 = 0
     package var compression = CompressionCounters()
 
     package init() {}
@@ -51,6 +54,7 @@ package struct ShardSnapshot: Sendable, Equatable {
         sum.stubsAccepted += right.stubsAccepted
         sum.stubsRefused += right.stubsRefused
         sum.requestsEvictedEarly += right.requestsEvictedEarly
+        sum.devicesRemoved += right.devicesRemoved
         sum.memoryBytes += right.memoryBytes
         sum.storeBytes += right.storeBytes
         for index in sum.refused.indices { sum.refused[index] += right.refused[index] }

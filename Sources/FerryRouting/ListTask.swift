@@ -32,9 +32,16 @@ package struct ListTask: Hashable, Sendable {
 
     package var isLiveOnly: Bool { timeToLive == 0 }
 
+    /// Devices may be named for it by calls; of others who gets it is fixed when they are made.
+    package var isOpen: Bool { taskID.kind == .list }
+
+    /// All devices of a task that is not open are to have it by then.
+    package static let longestExpansion = Duration.seconds(7 * 86_400)
+
     /// Devices may be added until then: for as long as its ttl, and a live-only one for as long as the usual ttl.
     package var usableUntil: Instant {
-        createdAt + .milliseconds(isLiveOnly ? Limits.timeToLiveDefaultMilliseconds : timeToLive)
+        guard isOpen else { return createdAt + Self.longestExpansion }
+        return createdAt + .milliseconds(isLiveOnly ? Limits.timeToLiveDefaultMilliseconds : timeToLive)
     }
 
     /// From then on no message of it is kept: the last that was added has lived as long as it may. The hour covers what was on

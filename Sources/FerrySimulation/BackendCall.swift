@@ -8,6 +8,8 @@ enum BackendCall {
     case postToAll(Int)
     /// A task with stored content, by the number of its first post.
     case createList(Int)
+    /// A push to those that meet a condition, by the number of its first post.
+    case postToTags(Int)
     /// Devices for such a task: posts that lie together.
     case postToList(Range<Int>)
     /// The request id of a post, with other content.
@@ -36,9 +38,12 @@ extension BackendCall {
         case .post(let number): Self.push(world.ledger.posts[number], world, token, isOther: false)
         case .postToAll(let number): Self.pushAll(world.ledger.posts[number], world, token, isOther: false)
         case .createList(let first): Self.createList(world.ledger.posts[first], world, token, isOther: false)
+        case .postToTags(let first): Self.postToTags(world.ledger.posts[first], world, token, isOther: false)
         case .postToList(let numbers): Self.postToList(numbers, world, token)
         case .reuse(let number) where world.ledger.posts[number].isListed:
             Self.createList(world.ledger.posts[number], world, token, isOther: true)
+        case .reuse(let number) where world.ledger.posts[number].isTagged:
+            Self.postToTags(world.ledger.posts[number], world, token, isOther: true)
         case .reuse(let number):
             if world.ledger.posts[number].isForAll {
                 Self.pushAll(world.ledger.posts[number], world, token, isOther: true)
@@ -70,13 +75,23 @@ extension BackendCall {
             let aps = #"{"alert":{"title":"T","body":"\#(post.alertMarker)"}}"#
             alert = #","push_channel":{"ios":{"type":"notify","aps":\#(aps)}}"#
         }
-        return #""settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)},"#
+        // Some are slow.
+        let speed = post.isTagged && (post.first ?? 0) % 3 == 0 ? #","speed":\#((post.first ?? 0) % 7 + 1)"# : ""
+        return #""settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)\#(speed)},"#
             + #""push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}\#(alert)"#
     }
 
     private static func createList(_ post: Post, _ world: World, _ token: String, isOther: Bool) -> [UInt8] {
         let body = #"{"request_id":"\#(post.requestID)",\#(content(post, isOther))}"#
         return bytes("POST /v2/\(world.app.text)/push/list/message", token, body)
+    }
+
+    /// No device has the tag.
+    private static func postToTags(_ post: Post, _ world: World, _ token: String, isOther: Bool) -> [UInt8] {
+        let tags = #"[{"key":"custom_tag","values":["nobody"],"opt_type":"not"}]"#
+        let body =
+            #"{"request_id":"\#(post.requestID)","audience":{"tag":\#(tags)},\#(content(post, isOther))}"#
+        return bytes("POST /v2/\(world.app.text)/push/tag", token, body)
     }
 
     private static func postToList(_ numbers: Range<Int>, _ world: World, _ token: String) -> [UInt8] {
@@ -96,7 +111,7 @@ extension BackendCall {
     /// The posts that the call is for; none for other calls.
     func posts(_ ledger: Ledger) -> Range<Int> {
         switch self {
-        case .post(let number), .postToAll(let number): ledger.ofOneCall(number)
+        case .post(let number), .postToAll(let number), .postToTags(let number): ledger.ofOneCall(number)
         case .postToList(let numbers): numbers
         case .createList, .reuse, .status, .revoke, .timeline: 0..<0
         }

@@ -125,7 +125,7 @@ extension Ledger {
         guard !link.wasClogged else { return }
         try checkFlag(isOffLine, post, device)
         // Where peers read slowly, what was sent in time leaves late.
-        if scenario.sendBuffer == nil, post.isAccepted, post.ttl > 0,
+        if scenario.sendBuffer == nil, post.isAccepted, !post.isTagged, post.ttl > 0,
             post.answeredAt + .milliseconds(post.ttl) < clock.now
         {
             throw fail("P6", "post \(number) was sent when its time was over")
@@ -138,7 +138,11 @@ extension Ledger {
             guard let since = facts.onlineSinceStep, post.firstSentStep > since, facts.current != nil else { return }
             throw fail("P4", "post \(post.number) is marked offLine, and its device was online all the time")
         }
-        guard let answered = post.answeredStep, !post.mayBeTwice else { return }
+        if post.ownStubs > 0, !post.mayBeTwice {
+            throw fail("P4", "post \(post.number) had a stub and is not marked offLine")
+        }
+        // It is accepted for the device at some time after the call.
+        guard let answered = post.answeredStep, !post.mayBeTwice, !post.isTagged else { return }
         if post.wasOnline == false { throw fail("P4", "post \(post.number) was accepted offline and is not marked so") }
         if post.answeredLife < life {
             throw fail("P4", "post \(post.number) outlived a restart and is not marked offLine")
@@ -146,7 +150,6 @@ extension Ledger {
         if answered < facts.offlineStep {
             throw fail("P4", "the device was offline after post \(post.number), which is not marked so")
         }
-        if post.ownStubs > 0 { throw fail("P4", "post \(post.number) had a stub and is not marked offLine") }
     }
 
     /// P1: what is told of drops is on the disk before.

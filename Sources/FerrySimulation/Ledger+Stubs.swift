@@ -46,7 +46,7 @@ extension Ledger {
         let hasNews = posts.contains { post in
             guard post.device == device, post.attempts > 0, !post.hasOwnAlert, !post.isForAll else { return false }
             guard let answered = post.answeredStep else { return !post.isRefused }
-            return answered >= before
+            return answered >= before || post.isTagged
         }
         if !hasNews { throw fail("P5", "device \(device) was woken again for the same messages") }
     }

@@ -14,6 +14,8 @@ struct Post {
     /// So are the posts of a task with stored content, which comes with a call of its own: devices are named in others.
     let first: Int?
     let isListed: Bool
+    /// So are those of a push to all that meet a condition. Who gets it is fixed by the answer; each gets it at its time.
+    let isTagged: Bool
     /// The device was registered, and its client knew, before the call.
     var isOwed = true
 
@@ -46,7 +48,7 @@ struct Post {
 
     init(
         number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int, first: Int? = nil,
-        isListed: Bool = false
+        isListed: Bool = false, isTagged: Bool = false
     ) {
         self.number = number
         self.device = device
@@ -55,9 +57,10 @@ struct Post {
         self.payloadBytes = payloadBytes
         self.first = first
         self.isListed = isListed
+        self.isTagged = isTagged
     }
 
-    var isForAll: Bool { first != nil && !isListed }
+    var isForAll: Bool { first != nil && !isListed && !isTagged }
     var isLiveOnly: Bool { ttl == 0 }
     var isAccepted: Bool { answeredStep != nil }
     /// Every attempt was refused, so it is not kept.

@@ -48,6 +48,8 @@ struct Scenario {
     var broadcasts = 0
     /// Tasks with stored content, and devices for them; over HTTP only.
     var lists = 0
+    /// Pushes to those that meet a condition; over HTTP only.
+    var tags = 0
     /// Devices that take another's push token.
     var tokenMoves: Int
     /// Calls of backends other than pushes: status, the end of a token, a request id with other content.
@@ -121,6 +123,7 @@ struct Scenario {
         }
         broadcasts = dice.pick([0, 4, 12, 40]) ?? 4
         lists = dice.pick([0, 10, 40, 80]) ?? 10
+        tags = dice.pick([0, 3, 10, 30]) ?? 3
     }
 
     /// Peers stop reading, and what is sent to them soon fills what there is room for.

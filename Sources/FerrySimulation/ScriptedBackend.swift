@@ -22,9 +22,12 @@ final class ScriptedBackend {
 
     func post(_ number: Int) {
         let first = world.ledger.posts[number]
-        guard first.isForAll || world.ledger.devices[first.device].cid != nil else { return }
+        guard first.isForAll || first.isTagged || world.ledger.devices[first.device].cid != nil else { return }
         let call: BackendCall =
-            first.isForAll ? .postToAll(number) : first.isListed ? .postToList(number..<number + 1) : .post(number)
+            first.isForAll
+            ? .postToAll(number)
+            : first.isTagged
+                ? .postToTags(number) : first.isListed ? .postToList(number..<number + 1) : .post(number)
         guard send(call) else {
             if !unanswered.contains(number) { unanswered.append(number) }
             return
@@ -226,7 +229,7 @@ final class ScriptedBackend {
             let wasOnline = Post.contains("successed_online", in: answer)
             world.trace.note("answer", number, wasOnline ? 1 : 0, 0, task)
             try world.ledger.accepted(number, taskID: task, wasOnline: wasOnline)
-        case .postToAll(let number):
+        case .postToAll(let number), .postToTags(let number):
             guard let start = answer.end(of: #""taskid":""#) else { throw wrong("API", "the push \(number) to all") }
             let task = answer.word(from: start)
             world.trace.note("answer to all", number, 0, 0, task)

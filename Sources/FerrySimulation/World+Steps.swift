@@ -18,6 +18,7 @@ extension World {
         if dice.chance(scenario.posts) { postSomething() }
         if dice.chance(scenario.broadcasts) { postToAll() }
         if dice.chance(scenario.lists) { postToList() }
+        if dice.chance(scenario.tags) { postToAll(isTagged: true) }
         if dice.chance(30) { dice.pick(backends)?.postAgain() }
         if dice.chance(scenario.wakeTurns) { answerStub() }
         if dice.chance(scenario.statusCalls) { askForStatus() }
@@ -92,7 +93,7 @@ extension World {
     }
 
     /// One post for each device, known to the gateway or not.
-    func postToAll() {
+    func postToAll(isTagged: Bool = false) {
         guard !isOverLinks, let backend = dice.pick(backends) else { return }
         let first = ledger.posts.count
         var ttl = Post.longTTL
@@ -103,7 +104,7 @@ extension World {
             ledger.posts.append(
                 Post(
                     number: first + device, device: device, ttl: ttl, hasOwnAlert: false, payloadBytes: bytes,
-                    first: first))
+                    first: first, isTagged: isTagged))
         }
         backend.post(first)
         if dice.chance(scenario.repeats) { dice.pick(backends)?.post(first) }

@@ -72,6 +72,8 @@ extension EndReason {
         case .countCap: "the device had more kept messages than its cap, and this was the oldest unsent"
         case .byteCap: "the device had more kept bytes than its cap, and this was the oldest unsent message"
         case .unreadable: "the store could not read it any more"
+        case .deviceRemoved: "the device was removed"
+        case .deviceBlocked: "the device was blocked"
         }
     }
 
@@ -85,6 +87,8 @@ extension EndReason {
         case .countCap: "message_cap"
         case .byteCap: "byte_cap"
         case .unreadable: "unreadable"
+        case .deviceRemoved: "device_removed"
+        case .deviceBlocked: "device_blocked"
         }
     }
 }

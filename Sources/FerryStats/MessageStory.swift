@@ -120,6 +120,9 @@ package struct MessageStory: Sendable {
                 + "the oldest unsent; \(presenceAtEnd.wasText)."
         case .unreadable:
             return "Failed: the store could not read its content at \(at.utcText); the gateway's log says why."
+        case .deviceRemoved: return "Skipped: the device was removed at \(at.utcText)."
+        case .deviceBlocked:
+            return "Skipped: the device was blocked when it was pushed, at \(at.utcText); nothing was sent."
         }
     }
 

@@ -14,6 +14,11 @@ package enum ControlTable: UInt8, CaseIterable, Sendable {
     case curve = 5
     /// What is known of a task whose content is stored once, at the owner of the app.
     case listTask = 20
+    /// A push to an audience that not all shards have fixed, at the owner of the app.
+    case tagCall = 21
+    /// Targets of such a push in one partition; and how many of them have it.
+    case tagAudience = 22
+    case tagCursor = 23
     /// Receipts that no endpoint has taken yet.
     case receipt = 200
     /// The content of such a task, at the owner of the app.

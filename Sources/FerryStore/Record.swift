@@ -3,6 +3,8 @@ package import FerryCore
 /// One fact in the journal. What one shard takes of one API call is one record, so it is there whole or not at all.
 package enum Record: Equatable, Sendable {
     case deviceRegistered(DeviceRegistration)
+    /// All of the device is gone: its row, its messages. A registration behind it begins anew.
+    case deviceRemoved(cid: CID, at: Instant)
     case pushTokenChanged(cid: CID, token: PushToken?, at: Instant)
     case deviceSeen(cid: CID, at: Instant)
     case messageAccepted(AcceptedMessage)
@@ -108,8 +110,8 @@ package struct AcceptedMessage: Equatable, Sendable {
     package var request: RequestKey?
     package var alert: OwnAlert?
     package var payload: [UInt8]
-    /// Set where the record only refers to the content of its task: `alert` and `payload` are empty then, and `messageID` and
-    /// `request` are those that (task, cid) makes.
+    /// Set where the record only refers to the content of its task: `alert` and `payload` are empty then, and `messageID` and,
+    /// unless it is nil, `request` are those that (task, cid) makes.
     package var reference: ContentReference?
 
     package var isLiveOnly: Bool { expiresAt == acceptedAt }

@@ -118,5 +118,6 @@ package enum RecordCodec {
         case controlRows = 14
         /// An accepted message whose content is its task's.
         case messageReferred = 30
+        case deviceRemoved = 40
     }
 }

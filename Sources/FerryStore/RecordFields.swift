@@ -15,6 +15,10 @@ extension RecordCodec {
             writer.varint(UInt64(registration.generation))
             writer.instant(registration.at)
             if isBehind { writer.varint(registration.acknowledged.rawValue) }
+        case .deviceRemoved(let cid, let at):
+            writer.byte(Kind.deviceRemoved.rawValue)
+            writer.identifier(cid.value)
+            writer.instant(at)
         case .pushTokenChanged(let cid, let token, let at):
             writer.byte(Kind.pushTokenChanged.rawValue)
             writer.identifier(cid.value)
@@ -75,6 +79,9 @@ extension RecordCodec {
                 registration.acknowledged = acknowledged
             }
             return .deviceRegistered(registration)
+        case .deviceRemoved:
+            guard let cid = reader.cid(), let at = reader.instant() else { return nil }
+            return .deviceRemoved(cid: cid, at: at)
         case .pushTokenChanged:
             guard let cid = reader.cid(), let at = reader.instant(), let token = reader.token() else { return nil }
             return .pushTokenChanged(cid: cid, token: token.value, at: at)

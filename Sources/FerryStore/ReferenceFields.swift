@@ -33,7 +33,9 @@ extension RecordCodec {
         static let stub: UInt8 = 0x03
         static let wasOnline: UInt8 = 0x04
         static let alert: UInt8 = 0x08
-        static let known: UInt8 = 0x0f
+        /// (task, cid) is not remembered: whoever made it knows that it comes once.
+        static let once: UInt8 = 0x10
+        static let known: UInt8 = 0x1f
     }
 
     static func append(body fields: AcceptedFields, _ reference: ContentReference, to writer: inout ByteWriter) {
@@ -41,6 +43,7 @@ extension RecordCodec {
         var flags = fields.stub.rawValue
         if fields.wasOnline { flags |= Flag.wasOnline }
         if reference.hasAlert { flags |= Flag.alert }
+        if fields.request == nil { flags |= Flag.once }
         writer.byte(flags)
         writer.identifier(fields.cid.value)
         writer.varint(fields.seq.rawValue)
@@ -50,16 +53,18 @@ extension RecordCodec {
         writer.varint(UInt64(reference.payloadBytes))
     }
 
-    fileprivate static func flags(_ byte: UInt8) -> (stub: StubNeed, wasOnline: Bool, hasAlert: Bool)? {
+    fileprivate static func flags(
+        _ byte: UInt8
+    ) -> (stub: StubNeed, wasOnline: Bool, hasAlert: Bool, isRemembered: Bool)? {
         guard byte & ~Flag.known == 0, let stub = StubNeed(rawValue: byte & Flag.stub) else { return nil }
-        return (stub, byte & Flag.wasOnline != 0, byte & Flag.alert != 0)
+        return (stub, byte & Flag.wasOnline != 0, byte & Flag.alert != 0, byte & Flag.once == 0)
     }
 }
 
 extension AcceptedFields {
     /// What follows the kind in a reference.
     init?(reference reader: inout ByteReader) {
-        guard let byte = reader.byte(), let (stub, wasOnline, hasAlert) = RecordCodec.flags(byte),
+        guard let byte = reader.byte(), let (stub, wasOnline, hasAlert, isRemembered) = RecordCodec.flags(byte),
             let cid = reader.cid(), let seq = reader.seq(), let taskID = reader.task(),
             let acceptedAt = reader.instant(), let expiresAt = reader.instant(), let count = reader.varint(),
             let payloadBytes = UInt32(exactly: count)
@@ -67,7 +72,7 @@ extension AcceptedFields {
         let request = RequestKey(task: taskID, cid: cid)
         self.init(
             cid: cid, seq: seq, messageID: request.messageID, taskID: taskID, acceptedAt: acceptedAt,
-            expiresAt: expiresAt, stub: stub, wasOnline: wasOnline, request: request, alert: nil,
+            expiresAt: expiresAt, stub: stub, wasOnline: wasOnline, request: isRemembered ? request : nil, alert: nil,
             payload: UnsafeRawBufferPointer(start: nil, count: 0))
         reference = ContentReference(payloadBytes: payloadBytes, hasAlert: hasAlert)
     }

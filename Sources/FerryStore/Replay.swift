@@ -12,6 +12,8 @@ struct Replay {
         var asOf = JournalPosition.start
         var log = ReplayLog()
         var firstChangedSegment: UInt32?
+        /// Of the record that says that the device, as it was before, is gone.
+        var removedSegment: UInt32?
     }
 
     private let tables: any Tables
@@ -143,9 +145,11 @@ struct Replay {
     ) throws(StoreFailure) {
         raise(fields.cid, fields.seq)
         if let request = fields.request {
-            let answer = RequestAnswer(
+            var answer = RequestAnswer(
                 content: request.content, taskID: fields.taskID, wasOnline: fields.wasOnline,
                 acceptedAt: fields.acceptedAt)
+            // There is no other reason to be offline without any need of a stub.
+            answer.wasIgnored = !fields.wasOnline && fields.stub == .none
             requests.append((request.key, answer, position.segment))
         }
         let place = try device(fields.cid)
@@ -172,6 +176,13 @@ struct Replay {
             raise(registration.cid, registration.acknowledged)
             devices[place].record = DeviceRecord(registration: registration)
             devices[place].firstChangedSegment = position.segment
+        case .deviceRemoved(let cid, _):
+            let place = try device(cid)
+            end(place, upTo: Seq(.max))
+            devices[place].record = nil
+            devices[place].asOf = .start
+            devices[place].firstChangedSegment = nil
+            devices[place].removedSegment = position.segment
         case .pushTokenChanged(let cid, let token, _):
             try change(cid, position) { $0.token = token }
         case .deviceSeen(let cid, let at):
@@ -265,17 +276,25 @@ struct Replay {
     mutating func finish(epoch: Epoch, lastTime: Instant) throws(StoreFailure) -> Recovery {
         let time = max(lastTime, meta.lastTime)
         broadcasts.settle(at: time)
-        let quietHolders = try readQuietDevices()
+        var known: [KnownDevice] = []
+        let quietHolders = try readQuietDevices(&known)
         var recovery = Recovery(epoch: epoch, lastTime: time, highest: highest, firstSegment: meta.firstSegment)
         index = [:]
         recovery.devices.reserveCapacity(devices.count)
         for place in devices.indices {
             if let acknowledged = devices[place].record?.acknowledged { end(place, upTo: acknowledged) }
-            if let record = devices[place].record { broadcasts.count(record) }
+            if let record = devices[place].record {
+                broadcasts.count(record)
+                known.append(KnownDevice(record))
+            }
+            if let segment = devices[place].removedSegment {
+                recovery.removed.append((devices[place].cid, segment))
+            }
             guard let device = recovered(devices[place]) else { continue }
             recovery.devices.append(device)
             devices[place].log = ReplayLog()
         }
+        recovery.known = known
         (recovery.broadcasts, recovery.registered) = broadcasts.finish()
         // In the same order at each start.
         recovery.controlRows = control.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }
@@ -291,7 +310,7 @@ struct Replay {
     }
 
     /// Devices that nothing else led to: those whose row holds a gap are taken in; of the others the tokens are answered.
-    private mutating func readQuietDevices() throws(StoreFailure) -> [TokenHolder] {
+    private mutating func readQuietDevices(_ known: inout [KnownDevice]) throws(StoreFailure) -> [TokenHolder] {
         var holders: [TokenHolder] = []
         try tables.scan(.devices) { key, value throws(StoreFailure) in
             guard let row = DeviceRow(key: key, value: value) else {
@@ -300,6 +319,7 @@ struct Replay {
             guard index[row.record.cid] == nil else { return true }
             guard row.record.gap != nil else {
                 if let holder = TokenHolder(row.record) { holders.append(holder) }
+                known.append(KnownDevice(row.record))
                 broadcasts.count(row.record)
                 return true
             }

@@ -48,6 +48,7 @@ struct Retirement {
                 let row = DeviceRow(record: record, asOf: part.asOf)
                 write.put(.devices, key: DeviceRow.key(record.cid), value: row.value)
             }
+            for cid in part.remains.removed { write.delete(.devices, key: DeviceRow.key(cid)) }
             for (key, answer) in part.remains.requests {
                 let row = RequestRow(key: key, answer: answer)
                 write.put(.requests, key: row.keyBytes, value: row.value)

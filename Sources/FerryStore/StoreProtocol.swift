@@ -25,6 +25,8 @@ package struct SegmentRemains: Equatable, Sendable {
     /// Devices whose gap counts drops of this segment's messages that have no record on disk. Such a row must be on disk
     /// exactly when the segment is past: beside the messages themselves it would tell of them, and they would be kept again.
     package var carryingDevices: [DeviceRecord] = []
+    /// Devices whose removal was journalled in the segment and that are not there.
+    package var removed: [CID] = []
     /// Messages of the segment that are still kept.
     package var kept: [MessageReference] = []
     /// Request ids answered in the segment that are still within their window.
@@ -42,7 +44,7 @@ package struct SegmentRemains: Equatable, Sendable {
     package static func == (left: Self, right: Self) -> Bool {
         left.devices == right.devices && left.carryingDevices == right.carryingDevices && left.kept == right.kept
             && left.broadcasts == right.broadcasts && left.placements == right.placements
-            && left.controlRows == right.controlRows
+            && left.controlRows == right.controlRows && left.removed == right.removed
             && left.requests.elementsEqual(right.requests) { $0.key == $1.key && $0.answer == $1.answer }
             && left.revokedTokens.elementsEqual(right.revokedTokens) {
                 $0.digest == $1.digest && $0.expiresAt == $1.expiresAt
@@ -134,6 +136,10 @@ package struct Recovery: Sendable {
     package var highest: [Seq]
     /// Devices with kept messages, untold gaps or changes that are in the journal alone.
     package var devices: [RecoveredDevice]
+    /// Every device that there is.
+    package var known: [KnownDevice]
+    /// Devices whose removal is in the journal, with its segment; some may have registered anew.
+    package var removed: [(cid: CID, segment: UInt32)]
     /// A key may come twice, with the same answer. Segment 0 stands for the tables.
     package var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)]
     package var revokedTokens: [(digest: [UInt8], expiresAt: Instant, segment: UInt32)]
@@ -161,6 +167,8 @@ package struct Recovery: Sendable {
         revokedTokens = []
         controlRows = []
         tokenHolders = []
+        known = []
+        removed = []
         broadcasts = []
         registered = [:]
     }
@@ -209,6 +217,22 @@ package struct RecoveredBroadcast: Equatable, Sendable {
     package init(_ broadcast: AcceptedBroadcast, isOver: Bool) {
         self.broadcast = broadcast
         self.isOver = isOver
+    }
+}
+
+/// A device that is registered, in memory or not.
+package struct KnownDevice: Equatable, Sendable {
+    package var app: AppID
+    package var cid: CID
+    /// The last login.
+    package var seenAt: Instant
+    package var hasToken: Bool
+
+    init(_ record: DeviceRecord) {
+        app = record.app
+        cid = record.cid
+        seenAt = record.seenAt
+        hasToken = record.token != nil
     }
 }
 

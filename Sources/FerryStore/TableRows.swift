@@ -104,7 +104,7 @@ struct RequestRow: Equatable, Sendable {
         writer.instant(answer.acceptedAt)
         writer.identifier(answer.content)
         writer.task(answer.taskID)
-        writer.byte(answer.wasOnline ? 1 : 0)
+        writer.byte(answer.wasIgnored ? 2 : answer.wasOnline ? 1 : 0)
         return writer.bytes
     }
 
@@ -118,10 +118,11 @@ struct RequestRow: Equatable, Sendable {
         var reader = ByteReader(value)
         guard keyReader.uint64() != nil, let digest = keyReader.identifier(), keyReader.isAtEnd,
             let acceptedAt = reader.instant(), let content = reader.identifier(), let task = reader.task(),
-            let online = reader.byte(), online <= 1, reader.isAtEnd
+            let online = reader.byte(), online <= 2, reader.isAtEnd
         else { return nil }
         self.key = digest
         answer = RequestAnswer(content: content, taskID: task, wasOnline: online == 1, acceptedAt: acceptedAt)
+        answer.wasIgnored = online == 2
     }
 }
 

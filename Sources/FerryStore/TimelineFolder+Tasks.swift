@@ -62,9 +62,8 @@ extension TimelineFolder {
 
     private func mayHold(_ names: [CID], _ file: TimelineFile) -> Bool {
         guard file.isSealed else { return true }
-        guard let sidecar = try? disk.open(TimelineFormat.filterName(file.number)), let size = try? sidecar.size() else {
-            return true
-        }
+        guard let sidecar = try? disk.open(TimelineFormat.filterName(file.number)), let size = try? sidecar.size()
+        else { return true }
         for name in names {
             guard let offset = DeviceFilter.offset(of: name, fileBytes: size),
                 let block = try? sidecar.read(DeviceFilter.blockBytes, at: offset)

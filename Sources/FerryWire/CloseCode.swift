@@ -31,6 +31,7 @@ package struct CloseCode: RawRepresentable, Hashable, Sendable, BitwiseCopyable,
     package static let unknownDevice = Self(rawValue: 3000)
     package static let generationRetired = Self(rawValue: 3001)
     package static let wrongDeviceProof = Self(rawValue: 3002)
+    package static let deviceRemoved = Self(rawValue: 3003)
     package static let takenOver = Self(rawValue: 4000)
     package static let protocolError = Self(rawValue: 5000)
     package static let unsupportedVersion = Self(rawValue: 5001)
@@ -43,7 +44,8 @@ package struct CloseCode: RawRepresentable, Hashable, Sendable, BitwiseCopyable,
 
     package static let all: [CloseCode] = [
         stopping, overloaded, keepAliveExpired, ackDeadlineExpired, tooSlow, noAcknowledgement, storeUnavailable,
-        tooManyConnections, handshakeTooLong, logInAgain, unknownDevice, generationRetired, wrongDeviceProof, takenOver,
+        tooManyConnections, handshakeTooLong, logInAgain, unknownDevice, generationRetired, wrongDeviceProof,
+        deviceRemoved, takenOver,
         protocolError, unsupportedVersion, unknownApp, wrongAppSecret, frameTooLarge, fieldOutOfRange,
         acknowledgedUnsent, linkRefused,
     ]
@@ -75,6 +77,7 @@ package struct CloseCode: RawRepresentable, Hashable, Sendable, BitwiseCopyable,
         case .unknownDevice: "the device is not known"
         case .generationRetired: "the device's secret has been replaced"
         case .wrongDeviceProof: "the device's proof is wrong"
+        case .deviceRemoved: "the device was removed"
         case .takenOver: "a newer session of the same device took over"
         case .protocolError: "a frame broke the protocol"
         case .unsupportedVersion: "the protocol version is not supported"

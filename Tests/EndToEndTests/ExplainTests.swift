@@ -164,7 +164,7 @@ internal import Testing
         let answers = [
             try await stranger.timeline(identity.cid.description), try await stranger.timeline(unknown.description),
         ]
-        #expect(answers.map(\.status) == [400, 400])
+        #expect(answers.map(\.status) == [404, 404])
         #expect(
             answers.map(\.message) == [identity.cid, unknown].map { "target user is invalid: cid \"\($0)\"" })
         let told = try await world.explain(unknown, [])

@@ -195,6 +195,40 @@ internal import Testing
         #expect(try await again.take(80).map(\.text) == texts)
     }
 
+    @Test func `names reach their devices, and the answer may tell which`() async throws {
+        let world = try await World(shards: 2)
+        let backend = try await Backend(world)
+        var devices: [RawDevice] = []
+        var cids: [String] = []
+        for alias in ["anna", "anna", "ben"] {
+            let device = try await RawDevice(world)
+            let cid = try await device.register().cid.description
+            let body = try Backend.json(["data_list": [["cid": cid, "alias": alias]]])
+            let bound = try await backend.call(
+                "POST", "/v2/\(backend.app.id)/user/alias", headers: ["token: \(backend.token)"], body: body)
+            #expect(bound.code == 0, "\(bound.text)")
+            devices.append(device)
+            cids.append(cid)
+        }
+        let task = try await Self.task(backend, "by name")
+        let audience = ["alias": ["ben", "nobody", "anna"]]
+        let answer = try await Self.post(
+            backend, "alias", ["taskid": task, "audience": audience, "need_alias_detail": true])
+        let data = try #require(try answer.object()["data"] as? [String: Any], "\(answer.text)")
+        let names = try #require(data[task] as? [String: [String: String]])
+        #expect(Set(names.keys) == ["anna", "ben"])
+        #expect(Set(try #require(names["anna"]).keys) == Set(cids.prefix(2)))
+        #expect(names["ben"] == [cids[2]: "successed_online"])
+        #expect((data["not_accepted"] as? [String: String])?.keys.contains("nobody") == true)
+        for device in devices { #expect(try await device.take(1).map(\.text) == ["by name"]) }
+        let plain = try await Self.post(backend, "alias", ["taskid": task, "audience": audience])
+        #expect(try Self.statuses(plain, task).count == 3)
+        let none = try await Self.post(backend, "alias", ["taskid": task, "audience": ["alias": ["nobody"]]])
+        #expect(none.code == 20_001)
+        #expect(none.text.contains("nobody"))
+        for device in devices { #expect(try await device.settled().isEmpty) }
+    }
+
     @Test func `the alert of the task wakes each device that is away`() async throws {
         let world = try await World(shards: 2)
         let backend = try await Backend(world)

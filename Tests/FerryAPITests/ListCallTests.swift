@@ -1,4 +1,5 @@
 internal import FerryAPI
+private import FerryAudience
 private import FerryCore
 internal import Testing
 
@@ -73,6 +74,81 @@ struct ListCallTests {
         #expect(error?.message.contains(fault) == true, "\(error?.message ?? "taken")")
     }
 
+    @Test func `Names are read in their order, each once, and the detail only where there is an answer`() throws {
+        func read(_ more: String) throws -> ListTargets {
+            let call = try parse(
+                .list(.alias), #"{"taskid":"x","audience":{"alias":["b","a","b"]}\#(more)}"#
+            ).get()
+            guard case .list(.targets(let targets)) = call else { throw APIError.notFound("") }
+            return targets
+        }
+        #expect(try read("").aliases == ["b", "a"])
+        #expect(try read("").cids.isEmpty)
+        #expect(try !read("").needsAliasDetail)
+        #expect(try read(#","need_alias_detail":true"#).needsAliasDetail)
+        #expect(try !read(#","need_alias_detail":true,"is_async":true"#).needsAliasDetail)
+    }
+
+    static let refusedNames: [(String, String)] = [
+        (#"{"taskid":"x","audience":{}}"#, "audience.alias cannot be null"),
+        (#"{"taskid":"x","audience":{"cid":["\#(cid)"]}}"#, "audience.cid is invalid"),
+        (#"{"taskid":"x","audience":{"alias":[]}}"#, "audience.alias can not be empty"),
+        (#"{"taskid":"x","audience":{"alias":[1]}}"#, "audience.alias type error"),
+        (#"{"taskid":"x","audience":{"alias":["a b"]}}"#, #"audience.alias is invalid: "a b""#),
+        (#"{"audience":{"alias":["a"]}}"#, "taskid can not be empty"),
+    ]
+
+    @Test(arguments: refusedNames)
+    func `A call by names with a fault is refused by the name of the fault`(body: String, fault: String) {
+        let error = parse(.list(.alias), body).failure
+        #expect(error?.code == 20_001)
+        #expect(error?.message.contains(fault) == true, "\(error?.message ?? "taken")")
+    }
+
+    private func audience(_ route: ListRoute, _ audience: String, _ settings: String = "{}") -> Result<
+        ListAudience, APIError
+    > {
+        let body =
+            #"{"request_id":"request-0001","audience":\#(audience),"settings":\#(settings),"push_message":{"transmission":"x"}}"#
+        return parse(.list(route), body).flatMap { call in
+            guard case .list(.audience(_, let audience)) = call else { return .failure(.notFound("")) }
+            return .success(audience)
+        }
+    }
+
+    @Test func `An audience is read with its conditions and its speed`() throws {
+        let tags =
+            #"{"tag":[{"key":"phone_type","values":["ios"],"opt_type":"or"},{"key":"custom_tag","values":["a","b"],"opt_type":"not"}]}"#
+        let read = try audience(.tag, tags, #"{"speed":"50"}"#).get()
+        #expect(read.speed == 50)
+        #expect(
+            read.expression.conditions == [
+                AudienceExpression.Condition(.phoneType, .or, ["ios"]),
+                AudienceExpression.Condition(.customTag, .not, ["a", "b"]),
+            ])
+        let tag = try audience(.fastCustomTag, #"{"fast_custom_tag":"vip"}"#).get()
+        #expect(tag.expression == AudienceExpression(tag: "vip"))
+        #expect(tag.speed == 0)
+        #expect(read.digestInput != tag.digestInput)
+        #expect(audience(.tag, #""all""#).failure?.code == 20_001)
+        #expect(audience(.tag, "{}").failure?.message == "audience.tag cannot be null")
+        #expect(audience(.fastCustomTag, "{}").failure?.message == "audience.fast_custom_tag can not be empty")
+        #expect(audience(.tag, tags, #"{"speed":-1}"#).failure?.message.contains("settings.speed is invalid") == true)
+    }
+
+    @Test func `The answer by names tells each name's devices`() throws {
+        let task = TaskID(try #require(Identifier128(hex: Self.cid)), monthDay: 1231, kind: .list)
+        let first = try #require(CID(hex: Self.cid))
+        let answer = APIAnswer.list(
+            .sentByName(
+                task: task, [.init(alias: "a\"b", devices: [.init(cid: first, status: .ignored)])],
+                refused: [APIAnswer.RefusedPush(target: "c", reason: "no")]))
+        #expect(
+            String(decoding: answer.response.body, as: UTF8.self)
+                == #"{"code":0,"msg":"success","data":{"RASL_1231_\#(Self.cid)":{"a\"b":{"\#(Self.cid)":"successed_ignore"}},"#
+                + #""not_accepted":{"c":"no"}}}"#)
+    }
+
     @Test func `A thousand devices are taken and one more is not`() throws {
         func list(_ count: Int) -> String {
             (0..<count).map { "\"\(Identifier128(high: 1, low: UInt64($0)).hex)\"" }.joined(separator: ",")
@@ -89,7 +165,7 @@ struct ListCallTests {
         let answer = APIAnswer.list(
             .sent(
                 task: task, [.init(cid: first, status: .online), .init(cid: second, status: .offline)],
-                refused: [APIAnswer.RefusedPush(cid: second, reason: "no")]))
+                refused: [APIAnswer.RefusedPush(target: second.description, reason: "no")]))
         #expect(
             String(decoding: answer.response.body, as: UTF8.self)
                 == #"{"code":0,"msg":"success","data":{"RASL_1231_\#(Self.cid)":{"\#(Self.cid)":"successed_online","#

@@ -29,6 +29,8 @@ struct Summary: Equatable {
     var broadcasts: [Identifier128: Broadcast] = [:]
     /// By partition.
     var registered: [Int: UInt32] = [:]
+    /// Every device that there is.
+    var known: Set<CID> = []
 
     init(_ recovery: Recovery) {
         for device in recovery.devices {
@@ -52,6 +54,7 @@ struct Summary: Equatable {
         for (index, count) in recovery.registered.values.first?.enumerated() ?? [].enumerated() where count > 0 {
             registered[index] = count
         }
+        known = Set(recovery.known.map(\.cid))
     }
 
     init(_ state: ModelShard.State) {
@@ -88,6 +91,7 @@ struct Summary: Equatable {
         for device in state.devices.values {
             registered[Partition(of: device.record.cid).index, default: 0] += 1
         }
+        known = Set(state.devices.keys)
     }
 }
 
@@ -111,7 +115,9 @@ func expectRecovered(
     // It knows nothing: its remains would be none.
     shard.holdsRemains = true
     try store.start(sinks: [shard.sink])
-    for cid in Set(states.flatMap(\.devices.keys)) where found.devices[cid] == nil {
+    // The tables may still have the row of a device that is gone.
+    let removed = Set(recovery.removed.map(\.cid))
+    for cid in Set(states.flatMap(\.devices.keys)) where found.devices[cid] == nil && !removed.contains(cid) {
         shard.load(cid)
         store.step()
         shard.pump()
@@ -156,6 +162,7 @@ private func difference(_ found: Summary, _ wanted: Summary?) -> String {
     if found.requests != wanted.requests { lines.append("requests") }
     if found.revoked != wanted.revoked { lines.append("revoked") }
     if found.broadcasts != wanted.broadcasts { lines.append("broadcasts") }
+    if found.known != wanted.known { lines.append("known") }
     if found.registered != wanted.registered { lines.append("registered \(found.registered) / \(wanted.registered)") }
     return lines.joined(separator: "\n")
 }

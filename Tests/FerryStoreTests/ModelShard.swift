@@ -33,6 +33,8 @@ final class ModelShard {
     private var revokedSegments: [[UInt8]: UInt32] = [:]
     private var broadcastSegments: [Identifier128: UInt32] = [:]
     private var placeSegments: [Identifier128: UInt32] = [:]
+    /// Devices whose removal is in the journal.
+    private var removedSegments: [CID: UInt32] = [:]
     private var pending: [UInt64: [Record]] = [:]
     /// The state before each append that is not answered yet, in order.
     private(set) var unanswered: [(ticket: UInt64, before: State)] = []
@@ -123,6 +125,9 @@ final class ModelShard {
             if state.devices[registration.cid] == nil {
                 state.devices[registration.cid] = Device(record: DeviceRecord(registration: registration))
             }
+        case .deviceRemoved(let cid, _):
+            end(cid) { _ in true }
+            state.devices[cid] = nil
         case .pushTokenChanged(let cid, let token, _): state.devices[cid]?.record.token = token
         case .deviceSeen(let cid, let at):
             if let seen = state.devices[cid]?.record.seenAt { state.devices[cid]?.record.seenAt = max(seen, at) }
@@ -130,9 +135,11 @@ final class ModelShard {
             state.devices[message.cid]?.kept.append(Kept(message: message))
             state.highest[Partition(of: message.cid).index] = message.seq
             if let request = message.request {
-                state.requests[request.key] = RequestAnswer(
+                var answer = RequestAnswer(
                     content: request.content, taskID: message.taskID, wasOnline: message.wasOnline,
                     acceptedAt: message.acceptedAt)
+                answer.wasIgnored = !message.wasOnline && message.stub == .none
+                state.requests[request.key] = answer
             }
         case .acknowledged(let cid, let upTo):
             end(cid) { $0.message.seq <= upTo }
@@ -245,6 +252,7 @@ final class ModelShard {
             requestSegments[broadcast.request.key] = location.segment
         case .broadcastPlaced(let placement): placeSegments[placement.task] = location.segment
         case .broadcastExpired, .controlRows: break
+        case .deviceRemoved(let cid, _): removedSegments[cid] = location.segment
         case .deviceRegistered(let registration):
             state.devices[registration.cid]?.changed.insert(location.segment)
         case .pushTokenChanged(let cid, _, _), .deviceSeen(let cid, _), .acknowledged(let cid, _),
@@ -267,6 +275,14 @@ final class ModelShard {
             for kept in device.kept {
                 guard let location = kept.location, location.segment == segment else { continue }
                 remains.kept.append(MessageReference(cid: cid, seq: kept.message.seq, location: location))
+            }
+        }
+        for (cid, place) in removedSegments where place <= segment {
+            removedSegments[cid] = nil
+            if let device = state.devices[cid] {
+                remains.devices.append(device.record)
+            } else {
+                remains.removed.append(cid)
             }
         }
         for (key, answer) in state.requests where requestSegments[key] == segment {
@@ -302,6 +318,7 @@ final class ModelShard {
                 record: device.record, kept: kept,
                 changed: device.firstChangedSegment.map { [$0] } ?? [])
         }
+        for (cid, segment) in recovery.removed { removedSegments[cid] = segment }
         for (index, seq) in recovery.highest.enumerated() where seq > .zero { state.highest[index] = seq }
         for (key, answer, segment) in recovery.requests {
             state.requests[key] = answer

@@ -23,7 +23,7 @@ struct RandomWork {
             return [.deviceRegistered(registration)]
         }
         let kept = device.kept.map(\.message.seq)
-        switch Int.random(in: 0..<22, using: &generator) {
+        switch Int.random(in: 0..<23, using: &generator) {
         case 0: return [.pushTokenChanged(cid: cid, token: Sample.token(UInt8(now & 255)), at: at)]
         case 1: return [.deviceSeen(cid: cid, at: at)]
         case 2: return [.apiTokenRevoked(digest: Array("\(now)".utf8), expiresAt: .distantFuture)]
@@ -48,6 +48,9 @@ struct RandomWork {
             return [.stubSettled(cid: cid, upTo: upTo, outcome: .accepted)]
         case 20: return Sample.broadcast(UInt64(now), at: now, ttl: 1 << 40).map { [.broadcastAccepted($0)] } ?? []
         case 21: return places(state)
+        case 22:
+            guard Int.random(in: 0..<4, using: &generator) == 0 else { return accepts(state, cid, number) }
+            return [.deviceRemoved(cid: cid, at: at)]
         default: return accepts(state, cid, number)
         }
     }

@@ -209,7 +209,7 @@ struct StoreTests {
         faults.isBehind = true
         fixture.tables.inject(faults)
         var work = RandomWork(seed: 5)
-        for _ in 0..<60 {
+        for _ in 0..<80 {
             shard.append(work.records(shard.state))
             settle(store, shard)
         }

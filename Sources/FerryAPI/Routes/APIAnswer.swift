@@ -48,11 +48,12 @@ package enum APIAnswer: Hashable, Sendable {
     }
 
     package struct RefusedPush: Hashable, Sendable {
-        package let cid: CID
+        /// The device, or the alias.
+        package let target: String
         package let reason: String
 
-        package init(cid: CID, reason: String) {
-            self.cid = cid
+        package init(target: String, reason: String) {
+            self.target = target
             self.reason = reason
         }
     }
@@ -60,7 +61,7 @@ package enum APIAnswer: Hashable, Sendable {
     case token(String, expires: Instant)
     case revoked
     case pushed(task: TaskID, cid: CID, PushStatus)
-    /// Of a batch: what was taken, and why what was not was not, by the device that it was for.
+    /// Of a batch: what was taken, and why what was not was not, by the target that it was for.
     case pushedBatch([Pushed], refused: [RefusedPush])
     /// Of a batch whose sender wants to know nothing of single messages.
     case taken
@@ -68,6 +69,7 @@ package enum APIAnswer: Hashable, Sendable {
     case pushedAll(task: TaskID)
     case list(ListAnswer)
     case statuses([Device])
+    case user(UserAnswer)
     /// One JSON object, as it is.
     case timeline([UInt8])
     /// The same.
@@ -83,7 +85,7 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .report,
+        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .report, .user,
             .native:
             HTTPResponse(status: 200, body: envelope)
         }
@@ -151,6 +153,7 @@ package enum APIAnswer: Hashable, Sendable {
         case .list(let answer):
             writer.name("data")
             answer.write(to: &writer)
+        case .user(let answer): answer.write(to: &writer)
         case .revoked, .taken, .healthy, .ready, .notReady: break
         }
         writer.endObject()

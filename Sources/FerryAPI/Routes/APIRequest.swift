@@ -12,6 +12,7 @@ package enum APIRequest: Hashable, Sendable {
     case userStatus([CID])
     case timeline(TimelineQuery)
     case report(ReportRequest)
+    case user(UserCall)
     case native(NativeRequest)
     case health
     case ready
@@ -45,7 +46,7 @@ package enum TimeToLive: Hashable, Sendable, BitwiseCopyable {
 package struct SinglePush: Hashable, Sendable {
     /// 10...32 characters; the sender's name for this call, so that a repeat can be known.
     package let requestID: String
-    package let cid: CID
+    package var cid: CID
     /// The transmission, UTF-8, not empty.
     package let payload: [UInt8]
     package let ttl: TimeToLive
@@ -158,9 +159,12 @@ package struct APILimits: Hashable, Sendable {
     package let payloadCharacters: Int
     /// Bytes of a body. The HTTP decoder's limit should be the same.
     package let bodyBytes: Int
+    /// Of calls about users.
+    package var users: UserLimits
 
     /// Both are brought into their range: 1...65,536 characters, 1 byte at least.
-    package init(payloadCharacters: Int = 3072, bodyBytes: Int = 1_048_576) {
+    package init(payloadCharacters: Int = 3072, bodyBytes: Int = 1_048_576, users: UserLimits = UserLimits()) {
+        self.users = users
         self.payloadCharacters = min(max(1, payloadCharacters), Limits.payloadBytes)
         self.bodyBytes = max(1, bodyBytes)
     }

@@ -29,9 +29,21 @@ package final class APIRequestParser {
         case .userStatus(let cids): Self.devices(cids).map { .userStatus($0) }
         case .timeline(let cid, let query): TimelineQuery.read(cid: cid, query: query).map { .timeline($0) }
         case .report(let call): call.read().map { .report($0) }
+        case .user(let route): user(route, request.body)
         case .native(let call): read(call, request)
         case .health: .success(.health)
         case .ready: .success(.ready)
+        }
+    }
+
+    private func user(_ route: UserRoute, _ body: [UInt8]) -> Result<APIRequest, APIError> {
+        do throws(APIError) {
+            switch try UserReading(route, limits) {
+            case .ready(let call): return .success(.user(call))
+            case .body(let build): return read(body) { fields throws(APIError) in .user(try build(fields)) }
+            }
+        } catch {
+            return .failure(error)
         }
     }
 

@@ -13,6 +13,7 @@ package struct APIRoute: Hashable, Sendable {
         /// The device as it stands in the path, and the query of the URL.
         case timeline(cid: String, query: String)
         case report(ReportCall)
+        case user(UserRoute)
         case native(NativeCall)
         case health
         case ready
@@ -30,7 +31,7 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .report, .native: true
+        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .report, .user, .native: true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -51,6 +52,9 @@ package enum APIRouter {
     package static func match(_ request: HTTPRequest) -> Result<APIRoute, APIError> {
         let path = request.segments
         let count = path.count > 1 && path.last == "" ? path.count - 1 : path.count
+        if let found = UserRoute.find(request.method, path, count) {
+            return found.map { APIRoute(call: .user($0), appID: path[1]) }
+        }
         guard let (route, methods) = find(path, count, query: request.query) else {
             return .failure(.notFound("/" + request.segments.joined(separator: "/")))
         }
@@ -106,6 +110,7 @@ package enum APIRouter {
             case 5 where path[2] == "push" && path[3] == "single" && path[4] == "cid": (.pushSingle, .post)
             case 6 where path[2] == "push" && path[3] == "single" && path[4] == "batch" && path[5] == "cid":
                 (.pushBatch, .post)
+            case 4 where path[2] == "push": ListRoute(path[3], "").map { (.list($0), .post) }
             case 5 where path[2] == "push": ListRoute(path[3], path[4]).map { (.list($0), .post) }
             case 5 where path[2] == "user" && path[3] == "status" && path[4] != "":
                 (.userStatus(cids: path[4]), .get)

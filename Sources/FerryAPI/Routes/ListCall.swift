@@ -1,14 +1,44 @@
+package import FerryAudience
 package import FerryCore
 
 /// The calls that push one content to many devices that the sender names or describes.
 package enum ListRoute: Hashable, Sendable {
     case message
     case cid
+    case alias
+    case tag
+    case fastCustomTag
 }
 
 package enum ListCall: Hashable, Sendable {
     case message(ListMessage)
     case targets(ListTargets)
+    case audience(ListMessage, ListAudience)
+}
+
+/// Who gets a push to an audience, and how fast.
+package struct ListAudience: Hashable, Sendable {
+    package let expression: AudienceExpression
+    /// Targets a second; 0 for no limit.
+    package let speed: Int64
+
+    package init(_ expression: AudienceExpression, speed: Int64) {
+        self.expression = expression
+        self.speed = speed
+    }
+
+    /// Bytes that two of them share exactly when they are the same.
+    package var digestInput: [UInt8] {
+        var writer = ByteWriter()
+        writer.varint(UInt64(max(0, speed)))
+        for condition in expression.conditions {
+            writer.byte(condition.field.rawValue)
+            writer.byte(condition.operation.rawValue)
+            writer.varint(UInt64(condition.values.count))
+            for value in condition.values { writer.string(value.utf8) }
+        }
+        return writer.bytes
+    }
 }
 
 /// `POST /push/list/message`: a content to be kept, for devices that later calls name.
@@ -36,18 +66,25 @@ package struct ListMessage: Hashable, Sendable {
     }
 }
 
-/// `POST /push/list/cid`: devices that are to get a task's content.
+/// `POST /push/list/cid` and `/push/list/alias`: devices that are to get a task's content.
 package struct ListTargets: Hashable, Sendable {
     /// As the sender wrote it.
     package let task: String
-    /// 1...1000, each once, in the order given.
+    /// 1...1000, each once, in the order given; or none, and names instead.
     package let cids: [CID]
+    package let aliases: [String]
+    /// The answer tells which name each device has.
+    package let needsAliasDetail: Bool
     /// The answer tells nothing of single devices.
     package let isAsync: Bool
 
-    package init(task: String, cids: [CID], isAsync: Bool) {
+    package init(
+        task: String, cids: [CID], isAsync: Bool, aliases: [String] = [], needsAliasDetail: Bool = false
+    ) {
         self.task = task
         self.cids = cids
+        self.aliases = aliases
+        self.needsAliasDetail = needsAliasDetail
         self.isAsync = isAsync
     }
 
@@ -74,6 +111,18 @@ package enum ListAnswer: Hashable, Sendable {
 
     /// What was taken of a task, and why what was not was not.
     case sent(task: TaskID, [Sent], refused: [APIAnswer.RefusedPush])
+    /// The same by name.
+    case sentByName(task: TaskID, [Named], refused: [APIAnswer.RefusedPush])
+
+    package struct Named: Hashable, Sendable {
+        package let alias: String
+        package let devices: [Sent]
+
+        package init(alias: String, devices: [Sent]) {
+            self.alias = alias
+            self.devices = devices
+        }
+    }
 
     /// The answer's `data`.
     func write(to writer: inout JSONWriter) {
@@ -81,10 +130,16 @@ package enum ListAnswer: Hashable, Sendable {
         case .sent(let task, let sent, let refused):
             writer.beginObject()
             writer.name(plain: { task.append(to: &$0) })
+            writer.sent(sent)
+            writer.notAccepted(refused)
+            writer.endObject()
+        case .sentByName(let task, let names, let refused):
             writer.beginObject()
-            for target in sent {
-                writer.name(plain: { Hexadecimal.append(target.cid.value, to: &$0) })
-                writer.string(target.status.rawValue)
+            writer.name(plain: { task.append(to: &$0) })
+            writer.beginObject()
+            for named in names {
+                writer.name(named.alias)
+                writer.sent(named.devices)
             }
             writer.endObject()
             writer.notAccepted(refused)
@@ -94,13 +149,22 @@ package enum ListAnswer: Hashable, Sendable {
 }
 
 extension JSONWriter {
+    fileprivate mutating func sent(_ sent: [ListAnswer.Sent]) {
+        beginObject()
+        for target in sent {
+            name(plain: { Hexadecimal.append(target.cid.value, to: &$0) })
+            string(target.status.rawValue)
+        }
+        endObject()
+    }
+
     /// Nothing where all was accepted.
     mutating func notAccepted(_ refused: [APIAnswer.RefusedPush]) {
         guard !refused.isEmpty else { return }
         name("not_accepted")
         beginObject()
         for push in refused {
-            name(push.cid.description)
+            name(push.target)
             string(push.reason)
         }
         endObject()

@@ -1,3 +1,4 @@
+internal import FerryAudience
 internal import FerryCore
 
 extension ListRoute {
@@ -6,6 +7,9 @@ extension ListRoute {
         switch (family, name) {
         case ("list", "message"): self = .message
         case ("list", "cid"): self = .cid
+        case ("list", "alias"): self = .alias
+        case ("tag", ""): self = .tag
+        case ("fast_custom_tag", ""): self = .fastCustomTag
         default: return nil
         }
     }
@@ -14,6 +18,11 @@ extension ListRoute {
         switch self {
         case .message: .message(try ListMessage(fields, limits: limits))
         case .cid: .targets(try ListTargets(fields))
+        case .alias: .targets(try ListTargets(named: fields))
+        case .tag, .fastCustomTag:
+            .audience(
+                try ListMessage(fields, limits: limits),
+                try ListAudience(fields, isTag: self == .fastCustomTag, limits: limits))
         }
     }
 }
@@ -26,12 +35,33 @@ extension ListMessage {
         let payload = try SinglePush.readPayload(fields, limits: limits)
         let ttl = try SinglePush.readSettings(fields)
         if try fields.object("settings", at: "settings")?.value("schedule_time") != nil {
-            throw .invalid("settings.schedule_time", "only a push to all or to a tag can wait")
+            throw .invalid("settings.schedule_time", "this call cannot wait")
         }
         let channel = try fields.object("push_channel", at: "push_channel")
         let alert = try APNsAlert.read(channel?.object("ios", at: "push_channel.ios"))
         self.init(requestID: requestID, payload: payload, ttl: ttl, alert: alert)
     }
+}
+
+extension ListAudience {
+    /// `isTag`: one tag, in place of conditions.
+    init(_ fields: FieldReader, isTag: Bool, limits: APILimits) throws(APIError) {
+        guard let audience = try fields.object("audience", at: "audience") else { throw .null("audience") }
+        let speed = try fields.object("settings", at: "settings")?.integer("speed") ?? 0
+        guard (0...Self.mostSpeed).contains(speed) else {
+            throw .invalid("settings.speed", "\(speed), must be 0 to \(Self.mostSpeed) a second")
+        }
+        guard isTag else {
+            self.init(try AudienceExpression(audience, "tag", limits.users), speed: speed)
+            return
+        }
+        guard let tag = try audience.nonEmptyString("fast_custom_tag") else { throw .empty("audience.fast_custom_tag") }
+        self.init(
+            AudienceExpression(tag: try UserReading.checked(tag: tag, "audience.fast_custom_tag", limits.users)),
+            speed: speed)
+    }
+
+    private static let mostSpeed: Int64 = 1_000_000_000
 }
 
 extension ListTargets {
@@ -61,6 +91,31 @@ extension ListTargets {
         }
         guard !cids.isEmpty else { throw .empty("audience.cid") }
         self.init(task: task, cids: cids, isAsync: try fields.truth("is_async") ?? false)
+    }
+}
+
+extension ListTargets {
+    /// Devices by their names.
+    init(named fields: FieldReader) throws(APIError) {
+        guard let task = try fields.nonEmptyString("taskid") else { throw .empty("taskid") }
+        guard let audience = try fields.object("audience", at: "audience") else { throw .null("audience") }
+        guard let list = try audience.strings("alias") else {
+            if try audience.value("cid") != nil { throw .invalid("audience.cid", "this call takes audience.alias") }
+            throw .null("audience.alias")
+        }
+        guard !list.isEmpty else { throw .empty("audience.alias") }
+        guard list.count <= APILimits.targetsPerCall else {
+            throw .overLimit("audience.alias", "at most \(APILimits.targetsPerCall) in one call")
+        }
+        var aliases: [String] = []
+        var seen: Set<String> = []
+        for text in list where seen.insert(text).inserted {
+            aliases.append(try UserReading.alias(text, "audience.alias"))
+        }
+        let isAsync = try fields.truth("is_async") ?? false
+        let needsDetail = try fields.truth("need_alias_detail") ?? false
+        self.init(
+            task: task, cids: [], isAsync: isAsync, aliases: aliases, needsAliasDetail: needsDetail && !isAsync)
     }
 }
 

@@ -88,7 +88,7 @@ package enum NativeAnswer: Hashable, Sendable {
         writer.beginArray()
         for push in refused {
             writer.beginObject()
-            writer.member("cid", push.cid.description)
+            writer.member("cid", push.target)
             writer.member("reason", push.reason)
             writer.endObject()
         }

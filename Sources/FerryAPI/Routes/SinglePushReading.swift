@@ -2,9 +2,12 @@ internal import FerryCore
 
 extension SinglePush {
     /// Reads the body of a single push; the first thing wrong with it is thrown.
-    init(_ fields: FieldReader, limits: APILimits) throws(APIError) {
+    /// `target` is given where the audience is not a device's name.
+    init(_ fields: FieldReader, limits: APILimits, target: CID? = nil) throws(APIError) {
         let requestID = try Self.readRequestID(fields)
-        let cid = try Self.readDevice(fields)
+        var cid = target
+        if cid == nil { cid = try Self.readDevice(fields) }
+        guard let cid else { throw .null("audience.cid") }
         let payload = try Self.readPayload(fields, limits: limits)
         let ttl = try Self.readSettings(fields)
         let alert = try Self.readAlert(fields)

@@ -1,0 +1,135 @@
+internal import FerryAudience
+internal import FerryCore
+internal import FerryRouting
+
+/// A push to those that an expression describes.
+final class TagAudience: Sendable {
+    let task: ListTask
+    let audience: AudienceExpression
+    /// Targets a second over all shards; 0 for no limit.
+    let speed: Int64
+
+    init(_ task: ListTask, _ audience: AudienceExpression, speed: Int64) {
+        self.task = task
+        self.audience = audience
+        self.speed = speed
+    }
+
+    var name: Identifier128 { task.taskID.value }
+
+    // MARK: - Bytes
+
+    private static let version: UInt8 = 1
+
+    /// As it stands in its row, which is there until all shards have fixed who gets it.
+    var encoded: [UInt8] {
+        var writer = ByteWriter()
+        writer.byte(Self.version)
+        writer.varint(UInt64(max(0, speed)))
+        writer.varint(UInt64(audience.conditions.count))
+        for condition in audience.conditions {
+            writer.byte(condition.field.rawValue)
+            writer.byte(condition.operation.rawValue)
+            writer.varint(UInt64(condition.values.count))
+            for value in condition.values { writer.string(value.utf8) }
+        }
+        return writer.bytes
+    }
+
+    /// nil when the bytes are no such row.
+    convenience init?(_ task: ListTask, encoded: [UInt8]) {
+        let read: (speed: Int64, audience: AudienceExpression)? = encoded.withUnsafeBytes { bytes in
+            var reader = ByteReader(bytes)
+            guard reader.byte() == Self.version, let speed = reader.varint().flatMap({ Int64(exactly: $0) }),
+                let count = reader.varint(), count <= UInt64(reader.remaining)
+            else { return nil }
+            var conditions: [AudienceExpression.Condition] = []
+            for _ in 0..<count {
+                guard let condition = Self.condition(&reader) else { return nil }
+                conditions.append(condition)
+            }
+            return reader.isAtEnd ? (speed, AudienceExpression(conditions)) : nil
+        }
+        guard let read else { return nil }
+        self.init(task, read.audience, speed: read.speed)
+    }
+
+    private static func condition(_ reader: inout ByteReader) -> AudienceExpression.Condition? {
+        guard let field = reader.byte().flatMap({ AudienceExpression.Field(rawValue: $0) }),
+            let operation = reader.byte().flatMap({ AudienceExpression.Operation(rawValue: $0) }),
+            let count = reader.varint(), count <= UInt64(reader.remaining)
+        else { return nil }
+        var values: [String] = []
+        for _ in 0..<count {
+            guard let text = reader.string(limit: reader.remaining),
+                let value = String(validating: text, as: UTF8.self)
+            else { return nil }
+            values.append(value)
+        }
+        return AudienceExpression.Condition(field, operation, values)
+    }
+}
+
+/// What the owner of an app knows of a push whose targets are not fixed in all shards.
+struct TagCall {
+    let order: TagAudience
+    /// Shards that have not said that theirs are.
+    var missing: Set<Int>
+    /// Calls that wait for the answer.
+    var waiting: [APIOrigin]
+}
+
+/// A shard looks for its devices of an audience.
+struct TagGathering {
+    let order: TagAudience
+    var cursor: CID?
+    /// By the shard's own numbers of its partitions.
+    var found: [[CID]]
+}
+
+/// The next targets of a push, while their records are loaded or on their way to the disk.
+struct TagStep {
+    let task: Identifier128
+    let content: TaskContent
+    let slice: TagExpansion.Slice
+    /// Devices that are being loaded.
+    var loading = 0
+    var hasFailed = false
+}
+
+/// What a shard has under way for pushes to audiences.
+struct TagWork {
+    // Of the owner of the app, by task.
+    var calls: [Identifier128: TagCall] = [:]
+    /// Calls that were found at the start, to be gone on with.
+    var restored: [(task: Identifier128, row: [UInt8])] = []
+    /// Calls whose last record the disk refused, to be tried again.
+    var unfinished: [Identifier128] = []
+
+    // Of every shard.
+    var gatherings: [TagGathering] = []
+    var expansions: [Identifier128: TagExpansion] = [:]
+    /// Tasks of `expansions`, in their turn.
+    var turns: [Identifier128] = []
+    var step: TagStep?
+    /// Nothing is begun before this.
+    var pausedUntil = Instant.distantPast
+    /// The owners have not been asked about expansions that were found at the start.
+    var mustAsk = false
+
+    /// Memory, about.
+    var bytes: Int {
+        guard !expansions.isEmpty || !gatherings.isEmpty else { return 0 }
+        return expansions.values.reduce(0) { $0 + $1.bytes }
+            + gatherings.reduce(0) { $0 + $1.found.reduce(0) { $0 + $1.count * 16 } }
+    }
+
+    /// When there is something to do; nil for nothing.
+    func nextTurn(now: Instant) -> Instant? {
+        if mustAsk || !restored.isEmpty || !gatherings.isEmpty { return max(now, pausedUntil) }
+        if !unfinished.isEmpty { return max(now, pausedUntil) }
+        guard step == nil, !expansions.isEmpty else { return nil }
+        let next = expansions.values.compactMap { $0.nextAt(now: now) }.min()
+        return next.map { max($0, pausedUntil) }
+    }
+}
