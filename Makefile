@@ -13,9 +13,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-PACKAGES := librocksdb-dev libsimdjson-dev libssl-dev zlib1g-dev python3 curl ca-certificates iproute2
+PACKAGES := libcurl4-openssl-dev librocksdb-dev libsimdjson-dev libssl-dev zlib1g-dev python3 curl ca-certificates iproute2
 # What a toolchain needs that was only unpacked; installed when it does not run, or has no C++ library to compile with.
-TOOLCHAIN_PACKAGES := g++ git libcurl4-openssl-dev libncurses-dev libsqlite3-dev libxml2-dev
+TOOLCHAIN_PACKAGES := g++ git libncurses-dev libsqlite3-dev libxml2-dev
 ARGS ?=
 SEEDS ?= 1000
 ROUNDS ?= 20

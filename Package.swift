@@ -25,6 +25,7 @@ let package = Package(
         .target(name: "CLinux", cSettings: cSettings),
         .target(name: "COpenSSL", cSettings: cSettings, linkerSettings: [.linkedLibrary("crypto")]),
         .target(name: "CSimdJSON", cxxSettings: cxxSettings, linkerSettings: [.linkedLibrary("simdjson")]),
+        .target(name: "CCurl", cSettings: cSettings, linkerSettings: [.linkedLibrary("curl")]),
         .systemLibrary(name: "CRocksDB"),
         .systemLibrary(name: "CZlib"),
         .target(name: "FerryCore"),
@@ -42,20 +43,21 @@ let package = Package(
         .target(name: "FerryClientCore", dependencies: ["FerryCore", "FerryWire"]),
         .target(name: "FerryAPNS", dependencies: ["FerryCore", "FerryIO"]),
         .target(name: "FerryStore", dependencies: ["FerryCore", "FerryStats", "FerryIO", "CRocksDB", "CZlib"]),
+        .target(name: "FerryReceipts", dependencies: ["FerryCore", "FerryStats", "FerryIO", "CCurl"]),
 
         // Level 3: where the concerns meet.
         .target(
             name: "FerryGateway",
             dependencies: [
                 "FerryCore", "FerryWire", "FerryRouting", "FerryStats", "FerryAudience", "FerryIO", "FerrySession",
-                "FerryAPI", "FerryAPNS", "FerryStore",
+                "FerryAPI", "FerryAPNS", "FerryStore", "FerryReceipts",
             ]),
         // The one that may import a neighbour: it plays the whole gateway.
         .target(
             name: "FerrySimulation",
             dependencies: [
                 "FerryCore", "FerryStats", "FerryWire", "FerryIO", "FerryRouting", "FerrySession", "FerryAPNS",
-                "FerryStore", "FerryClientCore", "FerryGateway",
+                "FerryStore", "FerryReceipts", "FerryClientCore", "FerryGateway",
             ]),
         .target(name: "FerryClient", dependencies: ["FerryCore", "FerryWire", "FerryClientCore", "FerryIO"]),
 
@@ -63,7 +65,8 @@ let package = Package(
         .executableTarget(
             name: "ferry",
             dependencies: [
-                "FerryCore", "FerryStats", "FerryWire", "FerryIO", "FerryGateway", "FerryClient", "FerrySimulation",
+                "FerryCore", "FerryStats", "FerryWire", "FerryIO", "FerryReceipts", "FerryGateway", "FerryClient",
+                "FerrySimulation",
             ]),
 
         // Tests: what they share, one target a module, then the suites that cross modules.
@@ -81,6 +84,9 @@ let package = Package(
         .testTarget(name: "FerryIOTests", dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryTestSupport"]),
         .testTarget(name: "FerryAPITests", dependencies: ["FerryCore", "FerryAudience", "FerryAPI"]),
         .testTarget(name: "FerryAPNSTests", dependencies: ["FerryCore", "FerryAPNS"]),
+        .testTarget(
+            name: "FerryReceiptsTests",
+            dependencies: ["FerryCore", "FerryIO", "FerryReceipts", "FerryTestSupport"]),
         .testTarget(
             name: "FerryClientCoreTests",
             dependencies: ["FerryCore", "FerryWire", "FerryIO", "FerryClientCore", "FerryTestSupport"],

@@ -7,6 +7,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
+#include <openssl/md5.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 #include <string.h>
@@ -19,6 +20,12 @@ int copenssl_sha256(const uint8_t *bytes, size_t count, uint8_t out[32]) {
     SHA256_CTX context;
     return SHA256_Init(&context) == 1 && (count == 0 || SHA256_Update(&context, bytes, count) == 1) &&
            SHA256_Final(out, &context) == 1;
+}
+
+int copenssl_md5(const uint8_t *bytes, size_t count, uint8_t out[16]) {
+    MD5_CTX context;
+    return MD5_Init(&context) == 1 && (count == 0 || MD5_Update(&context, bytes, count) == 1) &&
+           MD5_Final(out, &context) == 1;
 }
 
 // RFC 2104. HMAC() searches for its algorithms, under locks, and takes memory at every call.

@@ -73,13 +73,20 @@ package struct StubComposer: Sendable {
             collapseID: "ferry-\(cid)", identity: identity, body: body.bytes)
     }
 
-    /// The sender's own alert. `expiresAt` nil asks APNs for one try only.
+    /// The sender's own alert; `isBackground` is of a `notify` alone. `expiresAt` nil asks APNs for one try only.
     package func own(
-        topic: String, token: PushToken, body: [UInt8], collapseID: String?, isBackground: Bool, expiresAt: Instant?,
-        identity: Identifier128
+        topic: String, token: PushToken, body: [UInt8], collapseID: String?, kind: AlertKind = .notify,
+        isBackground: Bool,
+        expiresAt: Instant?, identity: Identifier128
     ) -> StubRequest {
-        request(
-            topic: topic, token: token, type: isBackground ? "background" : "alert", priority: isBackground ? 5 : 10,
+        let (suffix, type, priority) =
+            switch kind {
+            case .notify: ("", isBackground ? "background" : "alert", isBackground ? 5 : 10)
+            case .voip: (".voip", "voip", 10)
+            case .liveActivity: (".push-type.liveactivity", "liveactivity", 10)
+            }
+        return request(
+            topic: topic + suffix, token: token, type: type, priority: priority,
             expiration: expiresAt.map { $0.milliseconds / 1000 } ?? 0, collapseID: collapseID, identity: identity,
             body: body)
     }

@@ -152,7 +152,8 @@ struct ClientDriver: ~Copyable {
                 return .savingFailed("\(error)")
             }
         case .hand(let push):
-            parts.handler(.message(.init(push)))
+            // What only a later version knows counts as handed over: it would come again for ever.
+            if let event = DeviceEvent(push) { parts.handler(event) }
             handle(.handed(push.seq))
         case .handGap(let gap):
             parts.handler(.gap(.init(gap)))

@@ -32,7 +32,8 @@ public final class DeviceClient: Sendable {
             appID: appID,
             wishes: AttachWishes(
                 keepAlive: configuration.keepAliveSeconds, window: configuration.window,
-                capabilities: configuration.takesCompressedPayloads ? .compressedPayloads : []),
+                capabilities: configuration.takesCompressedPayloads
+                    ? [.compressedPayloads, .typedContents] : .typedContents),
             clientInfo: configuration.clientInfo, acknowledges: configuration.acknowledges)
         core.deviceToken = try configuration.deviceToken.map(TokenChange.init(checking:))
         let record: ClientRecord

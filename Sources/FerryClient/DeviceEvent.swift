@@ -16,6 +16,78 @@ public enum DeviceEvent: Sendable {
         public let payload: [UInt8]
     }
 
+    /// Something that the app is asked to show, and where it belongs. What the sender did not say is nil.
+    public struct Notification: Sendable, Hashable {
+        /// What a tap on it does.
+        public enum Click: Sendable, Hashable {
+            /// Starts this Android intent.
+            case intent(String)
+            /// Opens this address.
+            case url(String)
+            /// Opens the app, which gets this.
+            case payload(String)
+            /// The app gets this and decides.
+            case custom(String)
+            /// Opens the app, which may find this.
+            case startApp(String?)
+            /// Nothing.
+            case none
+        }
+
+        /// Its place and names. `payload` holds its fields as they travelled.
+        public let message: Message
+        /// The headline, not empty.
+        public let title: String
+        /// The text, not empty.
+        public let body: String
+        /// A longer text for the unfolded notification.
+        public let bigText: String?
+        /// The address of an image for it.
+        public let bigImage: String?
+        /// The name of an image in the app.
+        public let logo: String?
+        /// The address of one.
+        public let logoURL: String?
+        /// Android's notification channel.
+        public let channelID: String?
+        /// Its name for people.
+        public let channelName: String?
+        /// How much it may interrupt, 0...4.
+        public let channelLevel: Int?
+        /// What a tap on it does.
+        public let click: Click
+        /// It replaces the one of the same number.
+        public let notifyID: Int?
+        /// The name of a sound in the app.
+        public let ringName: String?
+        /// To be added to the number on the app's icon.
+        public let badgeAddition: Int?
+        /// Notifications with the same are shown together.
+        public let threadID: String?
+        /// How often it is shown again while nobody looks, 0...3.
+        public let redisplayFrequency: Int?
+        /// For how many milliseconds.
+        public let redisplayDuration: Int?
+        /// The sender's class of messages.
+        public let category: String?
+        /// Not to be shown before, in milliseconds since 1970.
+        public let shownFrom: Int64?
+        /// Nor after.
+        public let shownUntil: Int64?
+        /// To be shown on a wireless network only.
+        public let isWiFiOnly: Bool
+    }
+
+    /// The sender takes back what an earlier call of its sent: the app removes what it shows of it.
+    public struct Revoke: Sendable, Hashable {
+        /// Its place and names.
+        public let message: Message
+        /// Names the earlier call, as `Message.taskID` of its messages did.
+        public let oldTaskID: String
+        /// The sender wants it told though it does not know whether the device has the message.
+        public let isForced: Bool
+    }
+
     /// Messages that were dropped before they could be delivered.
     public struct Gap: Sendable, Hashable {
         /// The gap's place in the device's stream.
@@ -54,6 +126,10 @@ public enum DeviceEvent: Sendable {
     case online(cid: String, keptMessages: UInt64)
     /// A message. It counts as handed over when the handler returns; then it is acknowledged.
     case message(Message)
+    /// A notification to show. As `message`: it counts as handed over when the handler returns.
+    case notification(Notification)
+    /// An earlier message is taken back. Likewise.
+    case revoke(Revoke)
     /// Messages that will not come.
     case gap(Gap)
     /// The gateway has the device's token, or its absence, on disk.

@@ -15,6 +15,16 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case byteCap = 6
     /// The store could not give its content any more.
     case unreadable = 7
+    /// Its task was stopped before the device had acknowledged it.
+    case taskStopped = 20
+    /// The client that the device came with said of itself that it does not take this kind of content.
+    case kindNotTaken = 8
+    /// The wake-up channel took it, and the sender wanted no other way.
+    case handedOver = 9
+    /// The wake-up channel refused it, and the sender wanted no other way.
+    case handOverRefused = 10
+    /// Likewise, and the wake-up channel did not answer in time: whether it took it is not known.
+    case handOverUnanswered = 11
     /// The device was erased, or was not seen for longer than devices are kept.
     case deviceRemoved = 30
     /// The backend had blocked the device when it pushed.
@@ -26,8 +36,10 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         case .acknowledged: .delivered
         case .ttlRanOut, .noLiveSession, .liveSessionEnded: .expired
         case .countCap, .byteCap: .overflowed
-        case .unreadable: .failed
-        case .deviceRemoved, .deviceBlocked: .skipped
+        case .taskStopped: .revoked
+        case .unreadable, .handOverRefused, .handOverUnanswered: .failed
+        case .kindNotTaken, .deviceRemoved, .deviceBlocked: .skipped
+        case .handedOver: .handed
         }
     }
 }

@@ -26,6 +26,14 @@ package struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
 
     package static func < (left: Self, right: Self) -> Bool { left.milliseconds < right.milliseconds }
 
+    /// Zigzag: small numbers of either sign are small, and every `Int64` has its own.
+    package var zigzag: UInt64 { UInt64(bitPattern: milliseconds << 1 ^ milliseconds >> 63) }
+
+    /// The instant whose `zigzag` this is.
+    package init(zigzag: UInt64) {
+        milliseconds = Int64(bitPattern: zigzag >> 1) ^ -Int64(bitPattern: zigzag & 1)
+    }
+
     /// Month × 100 + day in UTC, for task ids.
     package var monthDay: UInt16 {
         // Howard Hinnant's civil-from-days, for days since 1970-01-01.

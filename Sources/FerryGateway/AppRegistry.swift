@@ -1,4 +1,5 @@
 package import FerryCore
+package import FerryReceipts
 
 /// A customer's application: who its backend and its devices are, and how APNs knows it.
 package struct App: Sendable, Equatable {
@@ -12,16 +13,22 @@ package struct App: Sendable, Equatable {
     package let name: String?
     /// `apns-topic`, the bundle id. The app id where the operator named none.
     package let topic: String
+    /// Where its receipts go; nil: nowhere.
+    package let receipts: ReceiptTarget?
     /// Its place among the apps of its registry, 0 for one that is in none.
     package fileprivate(set) var number: UInt32 = 0
 
-    package init(id: AppID, key: String, secret: String, masterSecret: String, name: String?, topic: String?) {
+    package init(
+        id: AppID, key: String, secret: String, masterSecret: String, name: String?, topic: String?,
+        receipts: ReceiptTarget? = nil
+    ) {
         self.id = id
         self.key = key
         self.secret = secret
         self.masterSecret = masterSecret
         self.name = name
         self.topic = topic ?? id.text
+        self.receipts = receipts
     }
 }
 

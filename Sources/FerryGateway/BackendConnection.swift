@@ -54,6 +54,9 @@ final class BackendConnection {
     /// No request is taken after this; the connection closes after the last answer.
     var closesWhenAnswered = false
 
+    /// Its last request is answered with events for as long as it likes.
+    var isStream = false
+
     init(limits: HTTPLimits) { decoder = HTTPRequestDecoder(limits: limits) }
 
     var openAnswers: Int { answers.count - head }
@@ -91,6 +94,14 @@ final class BackendConnection {
         encode(&bytes, answers[index])
         answers[index].bytes = bytes
         waitingBytes += bytes.count
+    }
+
+    /// No open request is answered any more.
+    func abandonAnswers() {
+        firstSlot += UInt64(openAnswers)
+        answers = []
+        head = 0
+        waitingBytes = 0
     }
 
     /// The next answer whose turn it is, and whether the connection closes after it.

@@ -51,6 +51,8 @@ struct WantedPlaces: Sendable {
     let content: BroadcastContent
     /// By the shard's own numbers of its partitions; nil: all of them.
     let lacking: [Bool]?
+    /// Its sender stopped it before it had these.
+    var isStopped = false
 
     func isWanted(_ local: Int) -> Bool { lacking?[local] ?? true }
 }

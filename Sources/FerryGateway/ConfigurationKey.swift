@@ -1,6 +1,7 @@
 internal import FerryAPI
 internal import FerryCore
 internal import FerryIO
+internal import FerryReceipts
 internal import FerryRouting
 internal import FerrySession
 
@@ -53,6 +54,10 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "broadcastsPerHour", 1...100_000, "pushes to all of one app within an hour; above it they get 30019",
             { $0.broadcastsPerHour = Int($1) }),
+        .integer(
+            "scheduledPerApp", 1...100_000,
+            "scheduled tasks of one app that wait for their time; above it they get 30019",
+            { $0.scheduledPerApp = Int($1) }),
         .integer(
             "broadcastGapHours", 1...8_760,
             "hours after the end of a push to all in which a device that missed it is told so",
@@ -165,6 +170,18 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "keptSegments", 1...1_024, "full segments kept before the oldest goes to the tables",
             { $0.keptSegments = Int($1) }),
+        .integer(
+            "receiptBytes", 1_048_576...1 << 44, "bytes of receipts that wait for the endpoint of one app",
+            { $0.receipts.bytes = Int($1) }),
+        .integer(
+            "receiptHours", 1...8_760, "hours for which a receipt waits for its endpoint",
+            { $0.receipts.age = .seconds(3_600 * $1) }),
+        .milliseconds(
+            "receiptDeadlineMs", 1...600_000, "how long an endpoint of receipts may take to answer",
+            { $0.receipts.answerDeadline = $1 }),
+        .milliseconds(
+            "receiptPauseMs", 1...3_600_000, "longest pause between two tries to bring receipts to an endpoint",
+            { $0.receipts.longestPause = $1 }),
         .integer(
             "timelineHours", 1...8_760, "hours for which the timeline log tells what happened to a message",
             { $0.timelineAge = .seconds(3_600 * $1) }),

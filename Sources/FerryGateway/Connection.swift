@@ -49,6 +49,7 @@ struct Connection: BitwiseCopyable {
         static let readPaused = Self(rawValue: 8)
         static let streamHeld = Self(rawValue: 16)
         static let takesCompressed = Self(rawValue: 32)
+        static let takesTyped = Self(rawValue: 64)
     }
 
     private subscript(flag: Flags) -> Bool {
@@ -93,6 +94,12 @@ extension Connection {
     var takesCompressed: Bool {
         get { self[.takesCompressed] }
         set { self[.takesCompressed] = newValue }
+    }
+
+    /// Devices: the client takes every kind of content, not only transmissions.
+    var takesTyped: Bool {
+        get { self[.takesTyped] }
+        set { self[.takesTyped] = newValue }
     }
 
     /// Devices: one more frame of this connection is to be journalled. Whether it is among the first `limit` (below 255) of a

@@ -171,6 +171,9 @@ struct DeviceTable: ~Copyable {
     /// The app's number in the table.
     func appNumber(of index: Int) -> Int { Int(self[index].app) }
 
+    /// `number` is one that `appNumber(of:)` gave.
+    func app(number: Int) -> AppID { apps[number] }
+
     func app(of index: Int) -> AppID { apps[Int(self[index].app)] }
 
     /// The row as of now.

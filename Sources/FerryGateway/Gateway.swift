@@ -2,6 +2,7 @@ internal import FerryAPI
 package import FerryAPNS
 internal import FerryCore
 package import FerryIO
+internal import FerryReceipts
 internal import FerryRouting
 package import FerryStore
 internal import Synchronization
@@ -16,6 +17,7 @@ package final class Gateway: Sendable {
 
     private let store: any MessageStore
     private let wake: any WakeChannel
+    private let receipts: (any ReceiptChannel)?
     private let clock: GatewayClock
     private let timeline: (any Timeline)?
     private let mailboxes: [Mailbox<ShardMessage>]
@@ -61,6 +63,7 @@ package final class Gateway: Sendable {
         options.requestWindow = configuration.requestWindow
         options.salvage = configuration.acceptsLoss
         options.witness = configuration.witnessPath
+        options.namesMessages = configuration.apps.all.contains { $0.receipts != nil }
         options.report = { EventLog.write(.error, "store", ["reason": $0.description]) }
         return options
     }
@@ -92,12 +95,14 @@ package final class Gateway: Sendable {
         self.wake = wake
         let timeline = try Self.timeline(configuration, clock: { clock.now })
         self.timeline = timeline
+        let receipts = try Self.receipts(configuration, clock: { clock.now })
+        self.receipts = receipts
         // Each shard sets aside address space for this many; a limit of "infinity" is a billion.
         let limit = min(
             configuration.connectionLimit ?? Self.usualConnectionLimit, DescriptorPlan(configuration).connections)
         let environment = ShardEnvironment(
             configuration: configuration, clock: { clock.now }, wallClock: { clock.wall },
-            epoch: recovery.epoch, store: store, wake: wake,
+            epoch: recovery.epoch, store: store, wake: wake, receipts: receipts,
             timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
             mailboxes: mailboxes,
             listeners: (deviceListener, httpListener, linkListener), seed: nil, connectionLimit: limit,
@@ -189,8 +194,19 @@ package final class Gateway: Sendable {
         for thread in threads { thread.join() }
         for listener in listeners { Socket.close(listener) }
         wake.close()
+        receipts?.close()
         timeline?.close()
         store.close()
+    }
+
+    /// nil when no app wants receipts.
+    private static func receipts(
+        _ configuration: GatewayConfiguration, clock: @escaping @Sendable () -> Instant
+    ) throws -> (any ReceiptChannel)? {
+        let clients = configuration.apps.all.compactMap { app in
+            app.receipts.map { ReceiptSender.Client(app: app.id, masterSecret: app.masterSecret, target: $0) }
+        }
+        return clients.isEmpty ? nil : try ReceiptSender(clients, policy: configuration.receipts, clock: clock)
     }
 
     /// A log in memory is smaller than one on disk may be.

@@ -72,6 +72,7 @@ enum CommitEffect {
     case broadcastPlaced(PendingPlaces)
     /// By the app's number in the device table.
     case broadcastExpired(Int, ordinal: UInt32)
+    case task(TaskEffect)
     case listed(ListAcceptance)
     case controlPut([ControlRow], ControlEffect?)
 }

@@ -148,6 +148,7 @@ final class ListAcceptance {
         let absences: UInt16
         let stub: StubNeed
         let wasOnline: Bool
+        let route: DeliveryRoute
         /// The device is blocked: it gets nothing.
         let isIgnored: Bool
         /// The record's place in its batch.

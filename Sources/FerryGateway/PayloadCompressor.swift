@@ -81,7 +81,7 @@ extension Shard {
         counters.compression.messages += 1
         counters.compression.bytesBefore += UInt64(content.payload.count)
         counters.compression.bytesAfter += UInt64(length)
-        let flags: PushFrame.Flags = isOffLine ? [.compressed, .offLine] : .compressed
+        let flags = PushFrame.Flags(content.traits.kind, isOffLine: isOffLine).union(.compressed)
         let size = PushFrame.encodedSize(seq: content.seq, payloadCount: length)
         let output = compressor.output
         let fits = connections[slot].output.append(upTo: size) { buffer in

@@ -21,7 +21,11 @@ struct PushOrder: BitwiseCopyable {
     fileprivate(set) var collapseBytes: UInt16 = 0
     fileprivate(set) var alertBytes: UInt32 = 0
     fileprivate(set) var payloadBytes: UInt32 = 0
+    fileprivate(set) var traitBytes: UInt16 = 0
     fileprivate(set) var isBackground = false
+    /// Of its traits, what decides before anything is read.
+    fileprivate(set) var kind = ContentKind.transmission
+    var route = DeliveryRoute.ownFirst
 
     init(
         app: UInt32, cid: CID, key: RequestKey, origin: APIOrigin, ttl: TimeToLive, link: LinkNames? = nil,
@@ -37,8 +41,9 @@ struct PushOrder: BitwiseCopyable {
     }
 
     var hasAlert: Bool { alertBytes > 0 }
+    var hasTraits: Bool { traitBytes > 0 }
     fileprivate var contentBytes: Int {
-        Int(requestIDBytes) + Int(collapseBytes) + Int(alertBytes) + Int(payloadBytes)
+        Int(requestIDBytes) + Int(traitBytes) + Int(collapseBytes) + Int(alertBytes) + Int(payloadBytes)
     }
     /// What it takes of memory while it waits.
     var weight: Int { contentBytes + MemoryCost.order }
@@ -47,6 +52,8 @@ struct PushOrder: BitwiseCopyable {
 /// The content of one push, in memory that somebody lends for the time of a call.
 struct PushContent {
     let requestID: UnsafeRawBufferPointer
+    /// `MessageTraits.encoded`.
+    let traits: UnsafeRawBufferPointer
     let payload: UnsafeRawBufferPointer
     let alert: AcceptedFields.Alert?
 }
@@ -69,13 +76,23 @@ struct PushOrders {
         orders.append(order)
     }
 
-    /// `requestID` has 128 bytes at most, an alert 4,096, its collapse id 64, a payload 65,536: the API's limits.
-    mutating func append(_ order: PushOrder, requestID: String, payload: UnsafeRawBufferPointer, alert: APNsAlert?) {
+    /// `requestID` has 128 bytes at most, encoded traits 1,024, an alert 4,096, its collapse id 64, a payload 65,536: the API's
+    /// limits.
+    mutating func append(
+        _ order: PushOrder, requestID: String, traits: MessageTraits, payload: UnsafeRawBufferPointer, alert: APNsAlert?
+    ) {
         var order = order
         order.start = bytes.count
         var requestID = requestID
         order.requestIDBytes = UInt16(truncatingIfNeeded: requestID.utf8.count)
         requestID.withUTF8 { bytes.append(contentsOf: $0) }
+        if traits != .none {
+            let encoded = traits.encoded
+            order.traitBytes = UInt16(truncatingIfNeeded: encoded.count)
+            bytes.append(contentsOf: encoded)
+            order.kind = traits.kind
+            order.route = traits.route
+        }
         if let alert {
             var collapseID = alert.collapseID ?? ""
             order.collapseBytes = UInt16(truncatingIfNeeded: collapseID.utf8.count)
@@ -100,6 +117,7 @@ struct PushOrders {
             return UnsafeRawBufferPointer(rebasing: contents[start..<start + count])
         }
         let requestID = next(Int(order.requestIDBytes))
+        let traits = next(Int(order.traitBytes))
         let collapseID = next(Int(order.collapseBytes))
         let body = next(Int(order.alertBytes))
         let payload = next(Int(order.payloadBytes))
@@ -107,7 +125,7 @@ struct PushOrders {
             order.hasAlert
             ? AcceptedFields.Alert(
                 body: body, collapseID: collapseID.isEmpty ? nil : collapseID, isBackground: order.isBackground) : nil
-        return PushContent(requestID: requestID, payload: payload, alert: alert)
+        return PushContent(requestID: requestID, traits: traits, payload: payload, alert: alert)
     }
 
     /// One of `orders` by itself, for one that must wait.

@@ -71,7 +71,7 @@ extension Shard {
 
     private static var provenTokenLimit: Int { 1_024 }
 
-    private mutating func expiry(ofToken token: String, _ app: App) -> Instant? {
+    mutating func expiry(ofToken token: String, _ app: App) -> Instant? {
         if let proven = provenTokens[token], proven.app == app.id { return proven.expiresAt }
         guard let expiresAt = environment.configuration.identity.expiry(ofAPIToken: token, app: app) else { return nil }
         // Only good tokens are kept, and backends have few.
@@ -80,7 +80,7 @@ extension Shard {
         return expiresAt
     }
 
-    private static func digest(ofToken token: String) -> [UInt8] {
+    static func digest(ofToken token: String) -> [UInt8] {
         // Hex has two spellings; one token has one digest.
         Cryptography.sha256(Array(token.lowercased().utf8))
     }
@@ -95,11 +95,14 @@ extension Shard {
         case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
             .list where isDraining, .report where isDraining,
             .userStatus where isDraining,
-            .timeline where isDraining, .user where isDraining, .native where isDraining:
+            .timeline where isDraining, .presence where isDraining, .user where isDraining, .native where isDraining,
+            .task where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .pushBatch(let batch): if let app { order(batch, app, origin) }
         case .pushAll(let push): if let app { order(push, app, origin) }
+        case .schedule where isDraining: fill(origin, .failure(.busy(retryAfterSeconds: 1)))
+        case .schedule(let push): if let app { order(push, app, origin) }
         case .list(let call): if let app { order(call, app, origin) }
         case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
             fill(origin, .failure(refusal(.memory)))
@@ -107,6 +110,8 @@ extension Shard {
         case .timeline(let query) where isMemoryShort(for: query.weight): fill(origin, .failure(refusal(.memory)))
         case .timeline(let query): if let app { askTimeline(query, app, origin) }
         case .report(let request): if let app { ask(request, app, origin) }
+        case .task(let call): if let app { order(call, app, origin) }
+        case .presence(let query, let token): if let app { openStream(query, app, token, origin) }
         case .user(let call) where !call.makesRoom && isMemoryShort(for: MemoryCost.userCall):
             fill(origin, .failure(refusal(.memory)))
         case .user(let call): if let app { ask(call, app, origin) }
@@ -198,6 +203,7 @@ extension Shard {
         case .list(let order): take(order)
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
         case .timeline(let order): take(order)
+        case .task(let order): take(order)
         case .user(let order): take(order)
         case .census(let order): take(order)
         }

@@ -119,8 +119,7 @@ extension Shard {
             case .success(let receipt):
                 guard tasks.insert(receipt.taskID).inserted || question.isOneTask else { continue }
                 pushed.append(
-                    APIAnswer.Pushed(
-                        task: receipt.taskID, cid: cid, status: receipt.status))
+                    APIAnswer.Pushed(task: receipt.taskID, cid: cid, status: receipt.status))
             case .failure(let error):
                 if error.isGatewayBusy { return .failure(error) }
                 first = first ?? error

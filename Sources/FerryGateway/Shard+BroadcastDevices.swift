@@ -40,8 +40,11 @@ extension Shard {
 
     private mutating func tellMissed(_ placed: PlacedBroadcast, _ seq: Seq, _ device: Int) {
         noteTurn(of: placed, seq, device)
-        let reason = placed.broadcast.isLiveOnly ? EndReason.noLiveSession : .ttlRanOut
+        let reason =
+            placed.isStopped ? EndReason.taskStopped : placed.broadcast.isLiveOnly ? .noLiveSession : .ttlRanOut
         noteInTimeline(.ended(seq, reason), devices[device].cid)
+        noteReceipt(placed, reason, device)
+        if placed.isStopped { return }
         if !placed.broadcast.isLiveOnly { tell(device: device, .broadcastMissed(seq)) }
     }
 
@@ -56,6 +59,10 @@ extension Shard {
     mutating func endShared(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
         note(.ended(message.seq, reason), device)
         countSharedEnd(message, reason, device)
+        let number = devices.appNumber(of: device)
+        if receiptDesk.isActive, let index = broadcasts.index(number, ordinal: message.broadcastOrdinal) {
+            noteReceipt(broadcasts.lines[number].placed[index], reason, device)
+        }
         broadcasts.left(devices.appNumber(of: device), ordinal: message.broadcastOrdinal)
     }
 
@@ -77,7 +84,8 @@ extension Shard {
         let number = devices.appNumber(of: device)
         guard let index = broadcasts.index(number, ordinal: message.broadcastOrdinal) else { return nil }
         let broadcast = broadcasts.lines[number].placed[index].broadcast
-        guard broadcast.isLiveOnly || broadcast.expiresAt > now else { return nil }
+        guard broadcast.isLiveOnly || broadcast.expiresAt > now, !broadcasts.lines[number].placed[index].isStopped
+        else { return nil }
         return broadcasts.lines[number].placed[index].content
     }
 
@@ -126,22 +134,25 @@ extension Shard {
         }
         guard devices[device].machine.log.sharedCount > 0 else { return isTouched }
         work += devices[device].machine.log.count
-        for seq in overInLog(of: device, number) {
-            tell(device: device, .broadcastEnded(seq))
+        for (seq, isStopped) in overInLog(of: device, number) {
+            tell(device: device, isStopped ? .takenBack(seq, .taskStopped) : .broadcastEnded(seq))
             isTouched = true
         }
         return isTouched
     }
 
-    private func overInLog(of device: Int, _ number: Int) -> [Seq] {
-        var found: [Seq] = []
+    private func overInLog(of device: Int, _ number: Int) -> [(seq: Seq, isStopped: Bool)] {
+        var found: [(seq: Seq, isStopped: Bool)] = []
         for place in 0..<devices[device].machine.log.count {
             let message = devices[device].machine.log[place]
-            guard message.isShared, !message.isLiveOnly, message.expiresAt == .distantFuture,
+            guard message.isShared,
                 let index = broadcasts.index(number, ordinal: message.broadcastOrdinal),
                 broadcasts.lines[number].placed[index].state == .over
             else { continue }
-            found.append(message.seq)
+            let isStopped = broadcasts.lines[number].placed[index].isStopped
+            // Of others it was told that their time is over, or they end with their session.
+            guard isStopped || (!message.isLiveOnly && message.expiresAt == .distantFuture) else { continue }
+            found.append((message.seq, isStopped))
         }
         return found
     }
@@ -163,6 +174,7 @@ extension Shard {
             placing[task] = PlacingBroadcast(content: content, missing: missing, waiting: [])
         }
         for own in recovery.ownBroadcasts { keepOnDisk(own.broadcast, segment: own.segment) }
+        tasks.stops = recovery.stops
         // Before anything else draws a `seq`.
         for wanted in recovery.unplaced {
             if isOwner(of: wanted.content.broadcast.app) {
@@ -180,7 +192,7 @@ extension Shard {
         if isOwner(of: found.broadcast.app) { broadcasts.noteAccepted(number, at: found.broadcast.acceptedAt) }
         broadcasts.add(
             number, found.broadcast, found.content, seqs: found.seqs, segment: found.segment,
-            unreached: found.waiting, state: found.content == nil ? .over : .live)
+            unreached: found.waiting, state: found.content == nil ? .over : .live, isStopped: found.isStopped)
         tally.restore(found.waiting)
     }
 

@@ -91,7 +91,7 @@ extension Shard {
             + audience.bytes + book.count * MemoryCost.report
             + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
             + requestBytes + answerBytes + waitingBytes + segmentDevices.count * MemoryCost.inSegment
-            + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
+            + receiptDesk.memoryBytes + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }
 
     /// Connections that have something beside their slot.

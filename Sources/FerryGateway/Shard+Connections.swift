@@ -134,7 +134,10 @@ extension Shard {
     /// The peer sends no more. A backend may still want its answers; a device's connection is over.
     private mutating func peerEnded(_ slot: Int) {
         guard connections[slot].kind == .http else { return lose(slot) }
-        if backends[slot]?.hasOpenAnswers == true {
+        if backends[slot]?.isStream == true {
+            // Nobody reads it any more.
+            lose(slot)
+        } else if backends[slot]?.hasOpenAnswers == true {
             backends[slot]?.closesWhenAnswered = true
             pauseReading(slot)
         } else if !connections[slot].output.isEmpty {
@@ -269,6 +272,7 @@ extension Shard {
         handshakes[slot] = nil
         links[slot] = nil
         if let backend = backends.removeValue(forKey: slot) {
+            if backend.isStream { forgetStream(connections.token(of: slot)) }
             requestBytes -= backend.countedBytes
             answerBytes -= backend.countedAnswerBytes
         }
@@ -294,6 +298,7 @@ extension Shard {
 
     /// The gateway stops: devices are told to come back, each after its own while; links once they have their answers.
     mutating func closeForStop() {
+        endStreams()
         for slot in 0..<connections.highWater {
             switch connections[slot].kind {
             case .device, .handshake:

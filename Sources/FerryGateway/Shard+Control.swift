@@ -1,6 +1,7 @@
 internal import FerryAPI
 internal import FerryCore
 internal import FerryIO
+internal import FerryReceipts
 internal import FerryRouting
 internal import FerryStats
 internal import FerryStore
@@ -11,6 +12,11 @@ enum ControlEffect {
     case answer(APIOrigin, APIAnswer)
     /// What was counted is in rows on disk, and reports may tell of it.
     case counted([ReportRow], [ReportReply])
+    case schedule(ScheduleEffect)
+    /// They go out; what the disk refused is tried again.
+    case receiptsAdded(ReceiptLaneName, [ReceiptEntry])
+    /// Rows of receipts that are over, by number.
+    case receiptsGone(ReceiptLaneName, [UInt64])
     case listStored(TaskContent, TagAudience?)
     case tagGathered(TagAudience, [TagExpansion.Part], isLast: Bool)
     case tagPlaced(Identifier128)
@@ -44,6 +50,8 @@ extension Shard {
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
         case .counted(_, let replies): for reply in replies { send(reply) }
+        case .schedule(let effect): committed(effect, segment: segment)
+        case .receiptsAdded(let lane, let entries): receiptsAdded(lane, entries)
         case .listStored(let content, let audience): listStored(content, audience)
         case .tagGathered(let order, let parts, let isLast): tagGathered(order, parts, isLast: isLast)
         case .tagPlaced(let task): tagPlaced(task)
@@ -51,7 +59,7 @@ extension Shard {
         case .users(let effect):
             users.unwritten -= 1
             usersWritten(effect)
-        case nil: return
+        case .receiptsGone, nil: return
         }
     }
 
@@ -60,6 +68,9 @@ extension Shard {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
         case .counted(let rows, let replies): countsRefused(rows, replies)
+        case .schedule(let effect): refused(effect)
+        case .receiptsAdded(let lane, let entries): receiptsRefused(lane, entries)
+        case .receiptsGone(let lane, let numbers): receiptsStay(lane, numbers)
         case .listStored(let content, _): listRefused(content)
         case .tagGathered(let order, _, let isLast): tagGatheringRefused(order, isLast: isLast)
         case .tagPlaced(let task): tagPlacedRefused(task)
@@ -93,12 +104,14 @@ extension Shard {
         switch row.table {
         // Read before all else, see `restoreReports`.
         case .counters, .curve: return
+        case .schedule: restoreSchedule(row)
         case .listTask: restoreListTask(row)
         case .tagCall: restoreTagCall(row)
         case .tagAudience: restoreTagAudience(row)
         case .tagCursor: restoreTagCursor(row)
         case .alias: restoreAlias(row)
         case .profile: restoreProfile(row)
+        case .receiptLane: restoreLane(row)
         case .task, .receipt, .listContent: return
         }
     }

@@ -237,6 +237,6 @@ extension ControlRow {
 
 extension TaskTerms {
     init(_ broadcast: AcceptedBroadcast) {
-        self.init(task: broadcast.taskID, acceptedAt: broadcast.acceptedAt)
+        self.init(task: broadcast.taskID, acceptedAt: broadcast.acceptedAt, group: broadcast.traits.groupName ?? "")
     }
 }

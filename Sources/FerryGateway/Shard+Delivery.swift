@@ -32,6 +32,10 @@ extension Shard {
                 didSend(gap.upTo, device, slot)
             case .message(let message) where message.isShared:
                 guard let content = sharedContent(of: message, device) else { return }
+                guard takes(content.broadcast.traits.kind, slot) else {
+                    tell(device: device, .kindNotTaken(message.seq))
+                    continue
+                }
                 send(content, message, slot)
                 note(.sent(message.seq, session, isOffLine: message.wasOffline), device)
                 didSend(message.seq, device, slot)
@@ -39,6 +43,10 @@ extension Shard {
                 guard let content = contentAtHand(of: message, device) else {
                     readAhead(device)
                     return
+                }
+                guard takes(content.traits.kind, slot) else {
+                    tell(device: device, .kindNotTaken(message.seq))
+                    continue
                 }
                 send(content, message, slot)
                 note(.sent(message.seq, session, isOffLine: message.wasOffline), device)
@@ -55,7 +63,8 @@ extension Shard {
         guard !devices[device].isReading, let slot = devices[device].connection, !connections[slot].isClosing,
             let session = devices[device].machine.presence.session,
             connections[slot].output.isEmpty || connections[slot].output.count <= streamMark,
-            !connections[slot].takesCompressed || !isWorthCompressing(Int(message.payloadBytes))
+            !connections[slot].takesCompressed || !isWorthCompressing(Int(message.payloadBytes)),
+            takes(pending.order.kind, slot)
         else { return false }
         // The payload is the last part of its record.
         let end = Int(pending.offset) + Int(pending.length)
@@ -66,7 +75,8 @@ extension Shard {
         else { return false }
         records.withUnsafeBytes { bytes in
             send(
-                sent, pending.messageID, pending.taskID, UnsafeRawBufferPointer(rebasing: bytes[start..<end]), slot)
+                sent, pending.order.kind, pending.messageID, pending.taskID,
+                UnsafeRawBufferPointer(rebasing: bytes[start..<end]), slot)
         }
         note(.sent(sent.seq, session, isOffLine: sent.wasOffline), device)
         noteSent(slot)
@@ -80,14 +90,16 @@ extension Shard {
 
     private mutating func send(_ content: AcceptedMessage, _ message: KeptMessage, _ slot: Int) {
         if connections[slot].takesCompressed, sendCompressed(content, isOffLine: message.wasOffline, slot) { return }
-        content.payload.withUnsafeBytes { send(message, content.messageID, content.taskID, $0, slot) }
+        content.payload.withUnsafeBytes {
+            send(message, content.traits.kind, content.messageID, content.taskID, $0, slot)
+        }
     }
 
     private mutating func send(
-        _ message: KeptMessage, _ messageID: MessageID, _ taskID: TaskID, _ payload: UnsafeRawBufferPointer, _ slot: Int
+        _ message: KeptMessage, _ kind: ContentKind, _ messageID: MessageID, _ taskID: TaskID,
+        _ payload: UnsafeRawBufferPointer, _ slot: Int
     ) {
-        // Not `[]`: a set made of a literal is made element by element.
-        let flags = message.wasOffline ? PushFrame.Flags.offLine : PushFrame.Flags(rawValue: 0)
+        let flags = PushFrame.Flags(kind, isOffLine: message.wasOffline)
         let size = PushFrame.encodedSize(seq: message.seq, payloadCount: payload.count)
         let fits = connections[slot].output.append(upTo: size, from: &reuse.blocks) { buffer in
             PushFrame.write(
@@ -97,7 +109,7 @@ extension Shard {
     }
 
     private mutating func send(_ content: BroadcastContent, _ message: KeptMessage, _ slot: Int) {
-        var flags: PushFrame.Flags = message.wasOffline ? .offLine : []
+        var flags = PushFrame.Flags(content.broadcast.traits.kind, isOffLine: message.wasOffline)
         var frame = content.frame
         if connections[slot].takesCompressed, let compressed = content.compressedFrame {
             frame = compressed
@@ -109,6 +121,12 @@ extension Shard {
             frame.write(to: buffer, seq: message.seq, flags: flags)
         }
         if fits { markDirty(slot) } else { closeOverfull(slot) }
+    }
+
+    /// Whether the client of the connection takes a push of this kind: it said so when it logged in, and a transmission
+    /// everyone takes.
+    private func takes(_ kind: ContentKind, _ slot: Int) -> Bool {
+        kind == .transmission || connections[slot].takesTyped
     }
 
     private mutating func readAhead(_ device: Int) {

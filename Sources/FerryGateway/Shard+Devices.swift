@@ -18,11 +18,16 @@ extension Shard {
         let policy = environment.configuration.delivery
         let wasOnline = devices[device].machine.presence.isOnline
         devices[device].machine.handle(event, now: now, policy: policy, actions: &actions)
-        if wasOnline && !devices[device].machine.presence.isOnline {
+        let isOnline = devices[device].machine.presence.isOnline
+        if wasOnline && !isOnline {
             devices[device].absences &+= 1
             note(.wentOffline, device)
         }
-        if wasOnline != devices[device].machine.presence.isOnline { countOnline(device, isOnline: !wasOnline) }
+        if wasOnline != isOnline {
+            countOnline(device, isOnline: isOnline)
+            notePresenceNews(device, isOnline: isOnline)
+            if receiptDesk.isActive { notePresence(device, isOnline: isOnline) }
+        }
         for action in actions { perform(action, device) }
         actions.removeAll(keepingCapacity: true)
         deviceActions.append(actions)
@@ -60,6 +65,7 @@ extension Shard {
     mutating func end(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
         if message.isShared { return endShared(message, reason, device) }
         note(.ended(message.seq, reason), device)
+        if receiptDesk.isActive { noteReceipt(message.seq, reason, device) }
         let state = reason.state
         if message.isReference { countReferenceEnd(message, reason) }
         if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
@@ -69,7 +75,7 @@ extension Shard {
             if isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
             return
         }
-        let isTold = !message.isLiveOnly && (state == .expired || state == .overflowed)
+        let isTold = message.isMissedWhenDropped && (state == .expired || state == .overflowed)
         // The row of a drop that is told goes once the drop is on disk: until then a restart must find the one or the other.
         if !isTold, isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
         let record = Record.settled(cid: cid, seq: message.seq, state: state, isTold: isTold)

@@ -93,6 +93,9 @@ extension Shard {
 
     /// The answer for one push over a connection of this shard, which leaves with all others at the end of the turn.
     mutating func fill(_ origin: APIOrigin, _ receipt: PushReceipt) {
+        guard !receipt.isIgnored else {
+            return fill(origin, .success(.pushed(task: receipt.taskID, cid: receipt.cid, .ignored)))
+        }
         guard let slot = connections.index(of: origin.connection), let backend = backends[slot] else { return }
         backend.fill(
             origin.slot, PushedResponse(task: receipt.taskID, cid: receipt.cid, isOnline: receipt.wasOnline))
@@ -164,6 +167,7 @@ extension Shard {
     /// When the connection is closed if nothing happens; nil while the gateway itself owes an answer.
     private func backendDeadline(_ slot: Int) -> Instant? {
         guard let backend = backends[slot] else { return nil }
+        if backend.isStream { return streamDeadline(slot) }
         if let since = backend.requestSince { return since + BackendConnection.requestDeadline }
         if !connections[slot].output.isEmpty { return backend.quietSince + BackendConnection.requestDeadline }
         return backend.hasOpenAnswers ? nil : backend.quietSince + BackendConnection.idleDeadline
@@ -184,6 +188,7 @@ extension Shard {
     }
 
     mutating func backendTimer(_ slot: Int) {
+        if backends[slot]?.isStream == true { return streamTimer(slot) }
         guard let deadline = backendDeadline(slot) else { return }
         if now >= deadline {
             closeSilently(slot)

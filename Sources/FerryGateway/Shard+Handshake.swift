@@ -190,6 +190,7 @@ extension Shard {
         write(slot, .welcome(welcome))
         connections[slot].kind = .device
         connections[slot].takesCompressed = compresses
+        connections[slot].takesTyped = wishes.capabilities.contains(.typedContents)
         connections[slot].session = SessionStateMachine(keepAlive: keepAlive, now: now)
         noteSeen(device)
         if let change = extensions.deviceToken { saveToken(change, device: device, connection: slot) }

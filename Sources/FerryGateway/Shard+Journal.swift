@@ -36,7 +36,11 @@ extension Shard {
     private static var mostHeldAcks: Int { 512 }
 
     mutating func submitJournal() {
-        if !holdsAcks { journalAcks() }
+        // With the record of the end, or before it: who finds the end on disk finds the receipt.
+        if acknowledging.isEmpty || !holdsAcks {
+            journalAcks()
+            putReceipts()
+        }
         if now >= deferredUntil {
             let again = deferred
             deferred = []
@@ -50,6 +54,7 @@ extension Shard {
                 }
             }
             placeAgain()
+            putReceiptsAgain()
             writeUsersAgain()
             readAgain()
         }
@@ -187,6 +192,7 @@ extension Shard {
         case .broadcastAccepted(let content): broadcastAccepted(content, segment: segment)
         case .broadcastPlaced(let pending): broadcastPlaced(pending, segment: segment)
         case .broadcastExpired(let number, let ordinal): broadcastExpired(number, ordinal: ordinal)
+        case .task(let effect): committed(effect, segment: segment)
         case .listed(let acceptance): listed(acceptance, segment: segment, offset: offset)
         case .controlPut(let rows, let effect): controlPut(rows, effect, segment: segment)
         }
@@ -210,6 +216,7 @@ extension Shard {
         case .broadcastPlaced(let pending): placesRefused(pending)
         case .broadcastExpired(let number, let ordinal):
             broadcasts.endAgain(number, ordinal: ordinal, at: now + .seconds(1))
+        case .task(let effect): refused(effect)
         case .listed(let acceptance): listRefused(acceptance)
         case .controlPut(_, let effect): controlRefused(effect)
         }

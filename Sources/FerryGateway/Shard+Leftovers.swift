@@ -24,13 +24,16 @@ extension Shard {
             ("openBroadcasts", openBroadcasts.count + placing.count + unplaced.count + broadcasts.coming),
             ("reported", reportedKept - tally.kept), ("reportReplies", reportReplies.count),
             ("reportQuestions", reportQuestions.count),
+            ("stopping", tasks.stopping.count + tasks.placing.count + tasks.stoppedEarly.count),
+            ("schedules", tasks.schedules.unsettled + tasks.comingSchedules),
             ("lists", lists.creating.count + lists.wanted.count + lists.held.count + lists.repeats.count),
             (
                 "tags",
                 lists.tags.calls.count + lists.tags.gatherings.count + lists.tags.expansions.count
-                    + (lists.tags.step == nil ? 0 : 1)
+                    + (lists.tags.step == nil && lists.tags.awaited == nil ? 0 : 1)
             ),
             ("passes", broadcasts.sweeping.count),
+            ("receipts", receiptDesk.fresh.count + receiptDesk.again.count + receiptDesk.goneAgain.count),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]
     }

@@ -58,7 +58,8 @@ extension Shard {
             if terms.alert == nil {
                 orders[owner].append(order, payload: push.payload)
             } else {
-                orders[owner].append(order, requestID: "", payload: push.payload, alert: terms.alert)
+                orders[owner].append(
+                    order, requestID: "", traits: .none, payload: push.payload, alert: terms.alert)
             }
         case .failure(let error): settle(link, connections.token(of: slot), number, error.outcome)
         }

@@ -44,6 +44,12 @@ extension Shard {
         }
         // A step of a push to an audience has looked at this for all of its targets.
         guard placement.origin == nil || isListening else { return giveUp(placement, target, refusal(.sync)) }
+        let terms: AcceptanceTerms
+        switch self.terms(of: placement.content.traits, cid, device) {
+        case .taken(let found): terms = found
+        case .refused(let error): return giveUp(placement, target, error)
+        case .ignored: return ignore(placement, target)
+        }
         let bytes = Int(task.payloadBytes)
         let exceeded = devices[device].machine.exceededCap(
             bytes: bytes, isLiveOnly: task.isLiveOnly, pending: devices[device].pending,
@@ -56,7 +62,7 @@ extension Shard {
         let partition = Partition(of: cid).index
         sequences[partition] = sequences[partition].next
         journal.partitions.insert(partition)
-        let message = reference(placement, target, seq: sequences[partition], device: device)
+        let message = reference(placement, target, seq: sequences[partition], device: device, terms)
         let offset = journal.writer.bytes.count
         let length = RecordCodec.append(message, to: &journal.writer)
         devices[device].pendingChanges += 1
@@ -65,8 +71,9 @@ extension Shard {
             ListAcceptance.Entry(
                 target: Int32(truncatingIfNeeded: target), device: Int32(truncatingIfNeeded: device), seq: message.seq,
                 acceptedAt: message.acceptedAt, expiresAt: message.expiresAt, absences: devices[device].absences,
-                stub: message.stub, wasOnline: message.wasOnline, isIgnored: devices[device].isBlocked,
-                offset: UInt32(offset), length: UInt32(length)))
+                stub: message.stub, wasOnline: message.wasOnline, route: terms.traits.route,
+                isIgnored: devices[device].isBlocked, offset: UInt32(offset), length: UInt32(length)))
+        countBadge(terms, device)
         if devices[device].isBlocked {
             // Right behind it, so that whoever finds the one finds the other.
             append(.settled(cid: cid, seq: message.seq, state: .skipped, isTold: false), nil)
@@ -77,13 +84,20 @@ extension Shard {
         unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes && !isDraining
     }
 
-    private func reference(_ placement: ListPlacement, _ target: Int, seq: Seq, device: Int) -> AcceptedMessage {
+    private func reference(
+        _ placement: ListPlacement, _ target: Int, seq: Seq, device: Int, _ terms: AcceptanceTerms
+    ) -> AcceptedMessage {
         let task = placement.content.task
         let cid = placement.targets[target].cid
         let isBlocked = devices[device].isBlocked
         let isOnline = devices[device].machine.presence.isOnline && !isBlocked
         let stub: StubNeed
-        if isOnline || isBlocked {
+        let route = terms.traits.route
+        if isBlocked {
+            stub = .none
+        } else if let wanted = terms.stub {
+            stub = wanted
+        } else if isOnline {
             stub = .none
         } else if task.isLiveOnly && !task.hasAlert {
             stub = .notWanted
@@ -93,9 +107,9 @@ extension Shard {
         let request = RequestKey(task: task.taskID, cid: cid)
         return AcceptedMessage(
             cid: cid, seq: seq, messageID: request.messageID, taskID: task.taskID, acceptedAt: now,
-            expiresAt: now + .milliseconds(task.timeToLive), stub: stub, wasOnline: isOnline,
-            request: placement.origin == nil ? nil : request, alert: nil, payload: [],
-            reference: placement.content.reference)
+            expiresAt: min(now + .milliseconds(task.timeToLive), terms.endsAt), stub: stub,
+            wasOnline: isOnline && route != .wakeOnly, request: placement.origin == nil ? nil : request, alert: nil,
+            payload: [], reference: placement.content.reference(route))
     }
 
     /// References of one placement that come one after the other are one effect of the batch.
@@ -141,7 +155,11 @@ extension Shard {
         guard devices.isInUse(device), devices[device].cid == cid else { return }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(task.payloadBytes))
-        if entry.isIgnored { return note(.ended(entry.seq, .deviceBlocked), device) }
+        if entry.isIgnored {
+            note(.ended(entry.seq, .deviceBlocked), device)
+            return countEnds(ofTask: task.taskID, devices.appNumber(of: device), .deviceBlocked, 1)
+        }
+        if receiptDesk.isActive { nameForReceipts(entry.seq, task.taskID, key.messageID, device) }
         segmentDevices.add(device, segment: location.segment)
         // What was for everybody before it comes before it.
         catchUp(device)
@@ -180,6 +198,18 @@ extension Shard {
         requests.abandon(key.key)
         noteBatchRefused(origin, place, error)
         for waiter in takeRepeats(key.key) { noteBatchRefused(waiter.origin, waiter.place, error) }
+    }
+
+    /// By the sender's filter it is not for this device: nothing is accepted.
+    private mutating func ignore(_ placement: ListPlacement, _ target: Int) {
+        let (cid, place) = placement.targets[target]
+        guard let origin = placement.origin else { return }
+        let task = placement.content.task.taskID
+        let key = RequestKey(task: task, cid: cid)
+        requests.abandon(key.key)
+        let receipt = PushReceipt(taskID: task, cid: cid, wasOnline: false, isIgnored: true)
+        noteBatchAccepted(origin, place, receipt)
+        for waiter in takeRepeats(key.key) { noteBatchAccepted(waiter.origin, waiter.place, receipt) }
     }
 
     private mutating func takeRepeats(_ key: Identifier128) -> [(origin: APIOrigin, place: Int32)] {
@@ -244,6 +274,7 @@ extension AcceptedMessage {
     fileprivate mutating func take(_ content: TaskContent) {
         payload = content.payload
         alert = content.alert
+        traits = content.traits
         reference = nil
     }
 
@@ -252,7 +283,7 @@ extension AcceptedMessage {
         self.init(
             cid: cid, seq: entry.seq, messageID: request.messageID, taskID: content.task.taskID,
             acceptedAt: entry.acceptedAt, expiresAt: entry.expiresAt, stub: entry.stub, wasOnline: entry.wasOnline,
-            request: request, alert: content.alert, payload: content.payload)
+            request: request, traits: content.traits, alert: content.alert, payload: content.payload)
     }
 }
 
@@ -270,7 +301,7 @@ extension KeptMessage {
         self.init(
             seq: entry.seq, expiresAt: entry.expiresAt, location: location, payloadBytes: task.payloadBytes,
             isLiveOnly: task.isLiveOnly, hasOwnAlert: task.hasAlert, wasOffline: wasOffline, stub: stub,
-            isReference: true, taskSlot: taskSlot)
+            isReference: true, route: entry.route, taskSlot: taskSlot)
     }
 }
 

@@ -148,7 +148,7 @@ extension Shard {
         let alert = message.alert.map {
             OwnAlert(body: $0.payload, collapseID: $0.collapseID, isBackground: $0.pushType == .background)
         }
-        let content = TaskContent(task, payload: message.payload, alert: alert)
+        let content = TaskContent(task, payload: message.payload, alert: alert, traits: message.traits)
         lists.table.begin(task)
         lists.creating[creation.request] = [creation.origin]
         let partition = Partition(of: task.app)

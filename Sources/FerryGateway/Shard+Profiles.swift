@@ -83,7 +83,7 @@ extension Shard {
         }
     }
 
-    private mutating func edit(_ app: AppID, _ cid: CID, _ change: (inout DeviceProfile) -> Void) {
+    mutating func edit(_ app: AppID, _ cid: CID, _ change: (inout DeviceProfile) -> Void) {
         let number = devices.number(of: app)
         guard var profile = audience.profile(number, cid) else { return }
         change(&profile)

@@ -20,7 +20,7 @@ extension Shard {
             place: place)
         push.payload.withUnsafeBytes { payload in
             orders[environment.owner(of: push.cid)].append(
-                order, requestID: push.requestID, payload: payload, alert: push.alert)
+                order, requestID: push.requestID, traits: push.traits, payload: payload, alert: push.alert)
         }
     }
 
@@ -102,12 +102,30 @@ extension Shard {
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
             return giveUp(order, refusal(.sync))
         }
+        guard order.hasTraits else { return write(order, content, device) }
+        switch terms(of: order, content, device) {
+        case .refused(let error): giveUp(order, error)
+        case .ignored: ignore(order)
+        case .taken(let terms):
+            var order = order
+            order.route = terms.traits.route
+            terms.traits.encoded.withUnsafeBytes { traits in
+                let content = PushContent(
+                    requestID: content.requestID, traits: traits, payload: content.payload, alert: content.alert)
+                write(order, content, device, terms)
+            }
+        }
+    }
+
+    private mutating func write(
+        _ order: PushOrder, _ content: PushContent, _ device: Int, _ terms: AcceptanceTerms? = nil
+    ) {
         if let error = takeRoom(for: order, device: device) { return giveUp(order, error) }
         let partition = Partition(of: order.cid).index
         let seq = sequences[partition].next
         sequences[partition] = seq
         journal.partitions.insert(partition)
-        let fields = fields(of: order, content, seq: seq, device: device)
+        let fields = fields(of: order, content, seq: seq, device: device, terms)
         let offset = journal.writer.bytes.count
         let length = RecordCodec.append(fields, to: &journal.writer)
         devices[device].pendingChanges += 1
@@ -118,6 +136,7 @@ extension Shard {
                 acceptedAt: fields.acceptedAt, expiresAt: fields.expiresAt, device: Int32(truncatingIfNeeded: device),
                 absences: devices[device].absences, stub: fields.stub, wasOnline: fields.wasOnline,
                 isIgnored: devices[device].isBlocked, offset: UInt32(offset), length: UInt32(length)))
+        if let terms { countBadge(terms, device) }
         if devices[device].isBlocked {
             // Right behind it, so that whoever finds the one finds the other.
             append(.settled(cid: order.cid, seq: seq, state: .skipped, isTold: false), nil)
@@ -125,9 +144,9 @@ extension Shard {
     }
 
     private mutating func fields(
-        of order: PushOrder, _ content: PushContent, seq: Seq, device: Int
+        of order: PushOrder, _ content: PushContent, seq: Seq, device: Int, _ terms: AcceptanceTerms?
     ) -> AcceptedFields {
-        let expiresAt: Instant =
+        var expiresAt: Instant =
             switch order.ttl {
             case .liveOnly: now
             case .milliseconds(let milliseconds): now + .milliseconds(milliseconds)
@@ -135,8 +154,13 @@ extension Shard {
         let isBlocked = devices[device].isBlocked
         let isOnline = devices[device].machine.presence.isOnline && !isBlocked
         let stub: StubNeed
+        if let terms { expiresAt = min(expiresAt, terms.endsAt) }
         // Offline and without any need is nothing but blocked: see `RequestAnswer.wasIgnored`.
-        if isOnline || isBlocked {
+        if isBlocked {
+            stub = .none
+        } else if let wanted = terms?.stub {
+            stub = wanted
+        } else if isOnline {
             stub = .none
         } else if order.ttl == .liveOnly && content.alert == nil {
             stub = .notWanted
@@ -148,8 +172,9 @@ extension Shard {
             taskID: TaskID(
                 (order.link?.task ?? randomIdentifier()).ending(in: Partition(of: order.cid).index),
                 monthDay: now.monthDay, kind: .single),
-            acceptedAt: now, expiresAt: expiresAt, stub: stub, wasOnline: isOnline, request: order.key,
-            alert: content.alert, payload: content.payload)
+            acceptedAt: now, expiresAt: expiresAt, stub: stub, wasOnline: isOnline && order.route != .wakeOnly,
+            request: order.key,
+            traits: content.traits, alert: content.alert, payload: content.payload)
     }
 
     mutating func randomIdentifier() -> Identifier128 {
@@ -175,9 +200,11 @@ extension Shard {
         devices[device].pending.remove(bytes: Int(order.payloadBytes))
         if pending.isIgnored {
             note(.ended(pending.seq, .deviceBlocked), device)
+            countEnd(.deviceBlocked, device)
             return giveBackRoom(Int(order.payloadBytes))
         }
         segmentDevices.add(device, segment: location.segment)
+        if receiptDesk.isActive { nameForReceipts(pending.seq, pending.taskID, pending.messageID, device) }
         // What was for everybody before it comes before it.
         catchUp(device)
         // The device may have gone and come back while the record was on its way to the disk.
@@ -214,6 +241,15 @@ extension Shard {
             devices[device].pending.remove(bytes: bytes)
         }
         giveUp(pending.order, .busy(retryAfterSeconds: 5))
+    }
+
+    /// By its own wish it is not for this device: nothing is accepted, and a repeat is judged anew.
+    private mutating func ignore(_ order: PushOrder) {
+        requests.abandon(order.key.key)
+        let task = TaskID(order.link?.task ?? randomIdentifier(), monthDay: now.monthDay, kind: .single)
+        let receipt = PushReceipt(taskID: task, cid: order.cid, wasOnline: false, isIgnored: true)
+        answer(order, receipt)
+        for waiter in takeRequestWaiters(order) { answer(waiter, receipt) }
     }
 
     /// Nothing came of the first try, nor of those that waited for it.
@@ -278,7 +314,7 @@ extension KeptMessage {
         self.init(
             seq: pending.seq, expiresAt: pending.expiresAt, location: location,
             payloadBytes: pending.order.payloadBytes, isLiveOnly: pending.expiresAt == pending.acceptedAt,
-            hasOwnAlert: pending.order.hasAlert, wasOffline: wasOffline, stub: stub)
+            hasOwnAlert: pending.order.hasAlert, wasOffline: wasOffline, stub: stub, route: pending.order.route)
     }
 }
 

@@ -25,6 +25,7 @@ struct ShardRecovery: Sendable {
         let segment: UInt32
         /// Devices of this shard that it is still to come to.
         let waiting: Int
+        let isStopped: Bool
     }
 
     var broadcasts: [Broadcast] = []
@@ -38,6 +39,8 @@ struct ShardRecovery: Sendable {
     // Of the owner of the app.
     var placing: [(task: Identifier128, content: BroadcastContent, missing: Int)] = []
     var ownBroadcasts: [OwnBroadcast] = []
+    /// Tasks that were stopped and the record of which is in a segment of the journal.
+    var stops: [StoppedTask] = []
     /// Devices of each app in all partitions.
     var registered: [AppID: [UInt32]] = [:]
     var highest: [Seq]
@@ -119,14 +122,22 @@ struct ShardRecovery: Sendable {
                     Broadcast(
                         broadcast: found.broadcast, content: found.isOver ? nil : content, seqs: seqs,
                         segment: partitions.map { found.placeSegments[$0] }.filter { $0 != 0 }.min() ?? 0,
-                        waiting: partitions.reduce(0) { $0 + Int(found.waiting[$1]) }))
+                        waiting: partitions.reduce(0) { $0 + Int(found.waiting[$1]) },
+                        isStopped: found.stopSegment != nil))
             }
             guard seqs.contains(.zero) else { continue }
             missing += 1
-            parts[shard].unplaced.append(WantedPlaces(content: content, lacking: seqs.map { $0 == .zero }))
+            parts[shard].unplaced.append(
+                WantedPlaces(
+                    content: content, lacking: seqs.map { $0 == .zero }, isStopped: found.stopSegment != nil))
         }
         let owner = Partition(of: found.broadcast.app).owner(among: shards)
         if missing > 0 { parts[owner].placing.append((found.broadcast.taskID.value, content, missing)) }
+        if let segment = found.stopSegment, segment != 0 {
+            parts[owner].stops.append(
+                StoppedTask(
+                    task: found.broadcast.taskID.value, expiresAt: found.broadcast.expiresAt, segment: segment))
+        }
         if found.contentSegment != 0 {
             parts[owner].ownBroadcasts.append(
                 OwnBroadcast(broadcast: found.broadcast, segment: found.contentSegment))
@@ -148,6 +159,7 @@ extension Shard {
         for found in recovery.devices {
             let device = insertDevice(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }
+            if receiptDesk.isActive { nameForReceipts(found, device) }
             devices[device].machine.willRestore(found.kept.count)
             let missed = restoreLog(of: device, found.kept)
             var listed: UInt32 = 0
@@ -192,6 +204,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: message.location,
             payloadBytes: message.payloadBytes, isLiveOnly: message.isLiveOnly, hasOwnAlert: message.hasOwnAlert,
-            wasOffline: true, stub: stub, isReference: message.isReference, taskSlot: taskSlot)
+            wasOffline: true, stub: stub, isReference: message.isReference, route: message.route, taskSlot: taskSlot)
     }
 }

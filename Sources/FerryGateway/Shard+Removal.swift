@@ -54,6 +54,7 @@ extension Shard {
             note(.ended(message.seq, .deviceRemoved), device)
             countEnd(.deviceRemoved, device)
             if message.isReference { countReferenceEnd(message, .deviceRemoved) }
+            if receiptDesk.isActive { noteReceipt(message.seq, .deviceRemoved, device) }
             if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
             if isInTables(message.location.segment) { forgotten.append((removal.cid, message.seq)) }
         }

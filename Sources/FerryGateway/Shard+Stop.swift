@@ -27,7 +27,8 @@ extension Shard {
         guard
             unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
                 && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && !book.hasChanges && reportReplies.isEmpty && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
+                && !book.hasChanges && reportReplies.isEmpty && !receiptDesk.hasFresh
+                && dirty.isEmpty && mail.allSatisfy(\.isEmpty)
                 && orders.allSatisfy(\.isEmpty)
         else { return false }
         if !isQuiet {

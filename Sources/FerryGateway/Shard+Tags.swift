@@ -144,8 +144,11 @@ extension Shard {
         lists.tags.unfinished = []
         for task in unfinished { finishTagCall(task) }
         continueGathering()
-        guard lists.tags.step == nil, let task = nextExpansion() else { return }
-        beginStep(task)
+        guard lists.tags.step == nil, lists.tags.awaited == nil, let task = nextExpansion(),
+            let app = lists.tags.expansions[task]?.app
+        else { return }
+        lists.tags.awaited = task
+        want(task, of: app, .expansion(task))
     }
 
     /// Whose turn it is of those that may go on now.
@@ -159,13 +162,7 @@ extension Shard {
         return nil
     }
 
-    private mutating func beginStep(_ task: Identifier128) {
-        guard let app = lists.tags.expansions[task]?.app else { return }
-        guard let content = lists.contents.find(task) else {
-            // Until it comes others have their turn.
-            lists.tags.pausedUntil = now + .milliseconds(1)
-            return want(task, of: app, .expansion(task))
-        }
+    private mutating func beginStep(_ task: Identifier128, _ content: TaskContent) {
         guard let slice = lists.tags.expansions[task]?.slice(limit: Self.targetsPerStep, now: now), slice.count > 0
         else { return }
         lists.tags.step = TagStep(task: task, content: content, slice: slice)
@@ -245,9 +242,12 @@ extension Shard {
             })
     }
 
-    /// The content is in memory now; nil: it is gone, and so is the push.
+    /// The content is there; nil: it is gone, and so is the push.
     mutating func expansionContentCame(_ task: Identifier128, _ content: TaskContent?) {
-        guard content == nil, let expansion = lists.tags.expansions[task] else { return }
+        lists.tags.awaited = nil
+        // The step begins with it at once: where memory is short it may be gone again soon.
+        if let content { return beginStep(task, content) }
+        guard let expansion = lists.tags.expansions[task] else { return }
         EventLog.write(
             .error, "a push to an audience is given up: its content is gone",
             ["task": expansion.task.description, "targetsLeft": String(expansion.remaining)])

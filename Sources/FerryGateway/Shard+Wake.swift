@@ -42,7 +42,7 @@ extension Shard {
 
     mutating func requestOwnStub(_ content: AcceptedMessage, _ plan: StubPlan, _ device: Int) {
         guard let token = devices[device].token else {
-            // It was lost while the text was read. That settles nothing: with the next token the stub is due.
+            // It was lost while the text was read. That settles nothing but a hand-over: with the next token the stub is due.
             withdrawStub(content.seq, device)
             return
         }
@@ -50,10 +50,12 @@ extension Shard {
             stubAnswered(content.cid, plan, .refused("the message has no alert"))
             return
         }
+        let name = "\(content.taskID):\(content.messageID):\(content.cid)"
+        let body = OwnAlertBody.named(alert.body, name, badge: content.traits.badge.map { _ in badge(device) })
         let stub = environment.composer.own(
-            topic: topic(device), token: token, body: alert.body, collapseID: alert.collapseID,
-            isBackground: alert.isBackground, expiresAt: content.isLiveOnly ? nil : onWall(content.expiresAt),
-            identity: content.messageID.value)
+            topic: topic(device), token: token, body: body, collapseID: alert.collapseID,
+            kind: content.traits.alertKind, isBackground: alert.isBackground,
+            expiresAt: content.isLiveOnly ? nil : onWall(content.expiresAt), identity: content.messageID.value)
         send(stub, plan, content.cid)
     }
 
@@ -88,7 +90,11 @@ extension Shard {
         countStub(cid, answer: outcome)
         guard let device = devices.index(of: cid) else { return }
         let before = devices[device].machine.stubsSettledUpTo
-        tell(device: device, .stubAnswered(plan))
+        if case .own(let message) = plan, message.route.handsOver {
+            tell(device: device, .handOverAnswered(message.seq, isAccepted: outcome == .accepted))
+        } else {
+            tell(device: device, .stubAnswered(plan))
+        }
         // The record is cumulative, so it names only what has nothing unsettled before it; a stub beyond that may be asked
         // for again after a crash, under the same apns-id.
         let settled = devices[device].machine.stubsSettledUpTo

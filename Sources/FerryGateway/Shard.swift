@@ -13,10 +13,10 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and
-/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends),
-/// `+Link` (backends' links), `+Users`, `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
-/// and `+Timeline` (what happened).
+/// (devices' frames), `+Broadcast`, `+BroadcastDevices`, `+Tasks` and `+Schedules` (pushes to all), `+Lists`, `+Tags` and
+/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
+/// (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`,
+/// `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
     let environment: ShardEnvironment
@@ -81,6 +81,7 @@ struct Shard: ~Copyable {
     var openBroadcasts: [Identifier128: [APIOrigin]] = [:]
     var placing: [Identifier128: PlacingBroadcast] = [:]
     var ownBroadcasts: [OwnBroadcast] = []
+    var tasks = ShardTasks()
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
     var lists: ListWork
@@ -88,6 +89,8 @@ struct Shard: ~Copyable {
     var orders: [PushOrders]
     /// Answers to pushes that came by themselves over HTTP, by the shard that they go to.
     var receipts: [[(origin: APIOrigin, receipt: PushReceipt)]]
+    var receiptDesk: ReceiptDesk
+    var presence = PresenceBoard()
     var revokedTokens: [[UInt8]: RevokedToken] = [:]
     /// How many tokens this shard heard to be revoked: what was found good before is looked at again.
     var revocationCount: UInt32 = 0
@@ -186,6 +189,8 @@ struct Shard: ~Copyable {
             now: now, retention: environment.configuration.reportDays,
             taskLimit: environment.configuration.reportTasks)
         curve = OnlineCurve(now: now)
+        receiptDesk = ReceiptDesk(
+            environment.configuration.apps.all.map(\.receipts), isActive: environment.receipts != nil)
         let requestSeed = Identifier128(high: random.next(), low: random.next())
         requests = IdempotencyWindow(
             length: environment.configuration.requestWindow,
@@ -233,6 +238,8 @@ struct Shard: ~Copyable {
         advanceTimers()
         endBroadcastsInTime()
         drawCurve()
+        releaseSchedules()
+        pumpRestoredLanes()
         endListsInTime()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
@@ -244,6 +251,7 @@ struct Shard: ~Copyable {
         sendReceipts()
         answerBackends()
         answerLinks()
+        sendPresence()
         flushDirty()
         handOverFacts()
         endDelivery()
@@ -262,6 +270,7 @@ struct Shard: ~Copyable {
         return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
             || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
+            || hasReceiptsToDo
     }
 
     private func timeout() -> Int32 {
@@ -269,6 +278,7 @@ struct Shard: ~Copyable {
         next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
         next = min(next, book.rowsDue, book.nextDay, curve.next)
         if !acknowledging.isEmpty { next = min(next, acksDue) }
+        if !isDraining { next = min(next, tasks.schedules.nextDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
         let wait = (next - environment.clock()).inMilliseconds
@@ -300,7 +310,7 @@ struct Shard: ~Copyable {
         inbox = batch
     }
 
-    private mutating func handle(_ message: ShardMessage) {
+    mutating func handle(_ message: ShardMessage) {
         switch message {
         case .store(let events): for event in events { handle(event) }
         case .handOver(let handOver): receive(handOver)
@@ -317,9 +327,12 @@ struct Shard: ~Copyable {
             post(.reply(.revoked(origin)), to: origin.shard)
         case .place(let content): place(WantedPlaces(content: content, lacking: nil))
         case .placesKnown(let task): placesKnown(task)
+        case .task(let message): take(message)
         case .tokenClaimed(let claim): take(claim)
         case .tokenGivenUp(let claim): giveUp(claim)
         case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)
+        case .receiptNews(let news): take(news)
+        case .presence(let mail): take(mail)
         case .snapshot(let tell): tell(snapshot())
         case .drain: beginDrain()
         }

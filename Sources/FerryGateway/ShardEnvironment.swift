@@ -2,6 +2,7 @@ internal import FerryAPI
 internal import FerryAPNS
 internal import FerryCore
 internal import FerryIO
+internal import FerryReceipts
 internal import FerryStore
 
 /// What all shards share, none of it mutable here.
@@ -13,6 +14,8 @@ struct ShardEnvironment: Sendable {
     let epoch: Epoch
     let store: any MessageStore
     let wake: any WakeChannel
+    /// nil when no app wants receipts.
+    let receipts: (any ReceiptChannel)?
     /// nil when it is switched off.
     let timeline: (any Timeline)?
     let composer: StubComposer

@@ -27,6 +27,7 @@ enum ShardMessage: Sendable {
     case place(BroadcastContent)
     /// Tells the owner of the app that its places here are on disk.
     case placesKnown(Identifier128)
+    case task(TaskMessage)
     /// A device's record names this token now: to the shard that keeps the token's place.
     case tokenClaimed(TokenClaim)
     /// A device names it no more.
@@ -36,6 +37,9 @@ enum ShardMessage: Sendable {
     /// The log has answered for a device of this shard, which was so when it was asked.
     case timelineRead(TimelineOrder, Result<[UInt8], APIError>)
     case report(ReportMail)
+    case presence(PresenceMail)
+    /// From the channel of receipts.
+    case receiptNews(ReceiptNews)
     case snapshot(@Sendable (ShardSnapshot) -> Void)
     /// Stop taking connections and requests, finish what is accepted, then end the thread.
     case drain
@@ -76,6 +80,8 @@ enum APIOrder: Sendable {
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
     case timeline(TimelineOrder)
+    /// To the owner of the app.
+    case task(TaskOrder)
     case user(UserOrder)
     case census(CensusOrder)
 }
@@ -129,7 +135,7 @@ struct PushReceipt: Sendable, Equatable, BitwiseCopyable {
     let taskID: TaskID
     let cid: CID
     let wasOnline: Bool
-    /// The device is blocked: nothing is sent.
+    /// The device is blocked, or the message's own filter passes it over: nothing is sent.
     let isIgnored: Bool
 
     init(taskID: TaskID, cid: CID, wasOnline: Bool, isIgnored: Bool = false) {

@@ -2,6 +2,7 @@ internal import FerryAPI
 package import FerryAPNS
 package import FerryCore
 package import FerryIO
+package import FerryReceipts
 package import FerryStore
 
 /// The gateway without threads, listeners or a clock of its own: the same shards, each turned by hand. What it does depends on
@@ -22,6 +23,7 @@ package final class SteppedGateway {
     /// shard: where connections come from that are no sockets.
     package init(
         _ configuration: GatewayConfiguration, store: any MessageStore, wake: any WakeChannel,
+        receipts: (any ReceiptChannel)? = nil,
         timeline: (any Timeline)? = nil, seed: UInt64, clock: @escaping @Sendable () -> Instant,
         wallClock: (@Sendable () -> Instant)? = nil, network: MemoryNetwork? = nil, raise: (Instant) -> Void
     ) throws {
@@ -34,7 +36,7 @@ package final class SteppedGateway {
         census = ConnectionCensus(limit: limit)
         let environment = ShardEnvironment(
             configuration: configuration, clock: clock, wallClock: wallClock ?? clock, epoch: recovery.epoch,
-            store: store, wake: wake,
+            store: store, wake: wake, receipts: receipts,
             timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
             mailboxes: mailboxes,
             listeners: nil, seed: seed, connectionLimit: limit, census: census,
@@ -132,6 +134,13 @@ package final class SteppedGateway {
     /// What waits for something, by name; all are 0 in a gateway at rest.
     package var leftovers: [(name: String, count: Int)] {
         boxes.flatMap { $0.shard.leftovers }
+    }
+
+    /// Lanes of receipts that have something to tell.
+    package var openReceipts: Int {
+        boxes.reduce(0) { sum, box in
+            sum + box.shard.receiptDesk.openLanes + (box.shard.receiptDesk.hasFresh ? 1 : 0)
+        }
     }
 
     /// Bytes that the kernel has not taken yet, for each device's connection that has any.

@@ -112,6 +112,8 @@ struct TagWork {
     /// Tasks of `expansions`, in their turn.
     var turns: [Identifier128] = []
     var step: TagStep?
+    /// Whose content is asked for, for the next step.
+    var awaited: Identifier128?
     /// Nothing is begun before this.
     var pausedUntil = Instant.distantPast
     /// The owners have not been asked about expansions that were found at the start.
@@ -128,7 +130,7 @@ struct TagWork {
     func nextTurn(now: Instant) -> Instant? {
         if mustAsk || !restored.isEmpty || !gatherings.isEmpty { return max(now, pausedUntil) }
         if !unfinished.isEmpty { return max(now, pausedUntil) }
-        guard step == nil, !expansions.isEmpty else { return nil }
+        guard step == nil, awaited == nil, !expansions.isEmpty else { return nil }
         let next = expansions.values.compactMap { $0.nextAt(now: now) }.min()
         return next.map { max($0, pausedUntil) }
     }

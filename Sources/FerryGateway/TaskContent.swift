@@ -7,16 +7,19 @@ final class TaskContent: Sendable {
     let task: ListTask
     let payload: [UInt8]
     let alert: OwnAlert?
+    /// As the sender wished them: what way it goes to one device is in its record.
+    let traits: MessageTraits
 
-    init(_ task: ListTask, payload: [UInt8], alert: OwnAlert?) {
+    init(_ task: ListTask, payload: [UInt8], alert: OwnAlert?, traits: MessageTraits = .none) {
         self.task = task
         self.payload = payload
         self.alert = alert
+        self.traits = traits
     }
 
-    /// What the records of its devices say of it.
-    var reference: ContentReference {
-        ContentReference(payloadBytes: task.payloadBytes, hasAlert: task.hasAlert)
+    /// What the record of a device to which it goes by this way says of it.
+    func reference(_ route: DeliveryRoute) -> ContentReference {
+        ContentReference(payloadBytes: task.payloadBytes, hasAlert: task.hasAlert, route: route)
     }
 
     /// What it takes of memory, about.
@@ -25,6 +28,8 @@ final class TaskContent: Sendable {
     // MARK: - Bytes
 
     private static let version: UInt8 = 1
+    /// With traits in front.
+    private static let versionWithTraits: UInt8 = 2
     private enum AlertForm {
         static let none: UInt8 = 0
         static let alert: UInt8 = 1
@@ -35,7 +40,9 @@ final class TaskContent: Sendable {
     var encoded: [UInt8] {
         var writer = ByteWriter()
         writer.bytes.reserveCapacity(weight)
-        writer.byte(Self.version)
+        let traits = traits.encoded
+        writer.byte(traits.isEmpty ? Self.version : Self.versionWithTraits)
+        if !traits.isEmpty { writer.string(traits) }
         writer.string(payload)
         guard let alert else {
             writer.byte(AlertForm.none)
@@ -49,12 +56,22 @@ final class TaskContent: Sendable {
 
     /// nil when the bytes are no content.
     convenience init?(_ task: ListTask, encoded: [UInt8]) {
-        let parts: (payload: [UInt8], alert: OwnAlert?)? = encoded.withUnsafeBytes { bytes in
+        let parts: (payload: [UInt8], alert: OwnAlert?, traits: MessageTraits)? = encoded.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes)
-            guard reader.byte() == Self.version, let payload = reader.string(limit: Limits.payloadBytes),
+            var traits = MessageTraits.none
+            switch reader.byte() {
+            case Self.version: break
+            case Self.versionWithTraits:
+                guard let text = reader.string(limit: MessageTraits.encodedBytes),
+                    let found = MessageTraits(encoded: text)
+                else { return nil }
+                traits = found
+            default: return nil
+            }
+            guard let payload = reader.string(limit: Limits.payloadBytes),
                 let form = reader.byte()
             else { return nil }
-            guard form != AlertForm.none else { return reader.isAtEnd ? ([UInt8](payload), nil) : nil }
+            guard form != AlertForm.none else { return reader.isAtEnd ? ([UInt8](payload), nil, traits) : nil }
             guard form <= AlertForm.background, let body = reader.string(limit: reader.remaining),
                 let text = reader.string(limit: reader.remaining), reader.isAtEnd,
                 let collapseID = String(validating: text, as: UTF8.self)
@@ -63,11 +80,12 @@ final class TaskContent: Sendable {
                 [UInt8](payload),
                 OwnAlert(
                     body: [UInt8](body), collapseID: collapseID.isEmpty ? nil : collapseID,
-                    isBackground: form == AlertForm.background)
+                    isBackground: form == AlertForm.background),
+                traits
             )
         }
         guard let parts else { return nil }
-        self.init(task, payload: parts.payload, alert: parts.alert)
+        self.init(task, payload: parts.payload, alert: parts.alert, traits: parts.traits)
     }
 }
 

@@ -17,6 +17,17 @@ package enum Cryptography {
         digest { copenssl_sha256(bytes, bytes.count, $0) }
     }
 
+    /// Nil where the system's OpenSSL forbids MD5. For signatures that another service has shaped, and nothing else.
+    package static func md5(_ bytes: [UInt8]) -> [UInt8]? {
+        var isDone = false
+        let digest = [UInt8](unsafeUninitializedCapacity: 16) { buffer, initialized in
+            buffer.initialize(repeating: 0)
+            isDone = copenssl_md5(bytes, bytes.count, buffer.baseAddress) == 1
+            initialized = 16
+        }
+        return isDone ? digest : nil
+    }
+
     /// The first half of the digest, without an array on the way.
     package static func sha256Half(_ bytes: UnsafeRawBufferPointer) -> Identifier128 {
         withUnsafeTemporaryAllocation(byteCount: 32, alignment: 8) { digest in

@@ -11,6 +11,8 @@ package struct DeliveryPolicy: Hashable, Sendable {
     package var reattachGrace = Duration.seconds(5)
     /// How long after a default stub the next one waits.
     package var stubCooldown = Duration.seconds(5)
+    /// How long the wake-up channel has for a message whose strategy begins there.
+    package var handOverTime = Duration.seconds(10)
 
     package init() {}
 }

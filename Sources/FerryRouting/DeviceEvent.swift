@@ -17,6 +17,8 @@ package enum DeviceEvent: Hashable, Sendable {
     case dueSynced
     /// The wake-up channel answered for the default stub, or for one message's own alert.
     case stubAnswered(StubPlan)
+    /// The wake-up channel answered for a message whose strategy begins there.
+    case handOverAnswered(Seq, isAccepted: Bool)
     /// The message's own alert was not asked for after all: while its text was read, the device came back.
     case stubWithdrawn(Seq)
     case tokenChanged(hasToken: Bool)
@@ -25,8 +27,12 @@ package enum DeviceEvent: Hashable, Sendable {
     /// A broadcast ended before this machine was told of it: it counts as missed and nowhere else. Told in order of `seq`, and
     /// before anything with a higher one.
     case broadcastMissed(Seq)
+    /// The sender took a kept message back, and that is on disk. It is over at once, sent or not, and nobody is told of a gap.
+    case takenBack(Seq, EndReason)
     /// The store cannot give this message any more.
     case unreadable(Seq)
+    /// The session's client does not take this kind of content: `next` goes on with what follows.
+    case kindNotTaken(Seq)
     case timePassed
 }
 

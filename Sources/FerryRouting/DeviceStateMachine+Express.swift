@@ -10,7 +10,8 @@ extension DeviceStateMachine {
     package mutating func keepSent(
         _ message: KeptMessage, now: Instant, policy: Policy, spare: inout SpareWork
     ) -> KeptMessage? {
-        guard case .attached = presence, message.seq > acknowledged, message.isLiveOnly || message.expiresAt > now
+        guard case .attached = presence, message.seq > acknowledged, !message.route.handsOver,
+            message.isLiveOnly || message.expiresAt > now
         else {
             return nil
         }

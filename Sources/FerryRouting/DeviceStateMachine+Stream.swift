@@ -48,7 +48,7 @@ extension DeviceStateMachine {
             guard unsyncedDrops == 0, window.hasRoom(for: 0, ahead: ahead, aheadBytes: aheadBytes) else { return nil }
             return .gap(gap)
         }
-        guard let message, message.seq < unsyncedFrom,
+        guard let message, message.seq < unsyncedFrom, !message.isHandingOver,
             window.hasRoom(for: message.payloadBytes, ahead: ahead, aheadBytes: aheadBytes)
         else { return nil }
         return .message(message)
@@ -74,6 +74,7 @@ extension DeviceStateMachine {
         var message = message
         // As it comes it says how it was at acceptance; the device may have come back while the record was synced.
         message.wasOffline = message.wasOffline || !presence.isOnline
+        guard !message.isHandingOver else { return handOver(message, now: now, policy: policy, actions: &actions) }
         if case .attached = presence {
             if message.stub != .notWanted { message.stub = .none }
         } else if message.isLiveOnly {
@@ -99,7 +100,9 @@ extension DeviceStateMachine {
 
     /// Live only and no live session: over at once; its own alert, if it has one, goes out for the moment.
     mutating func endLiveOnly(_ message: KeptMessage, _ reason: EndReason, actions: inout [DeviceAction]) {
-        if message.hasOwnAlert && hasToken && message.stub != .settled { actions.append(.requestStub(.own(message))) }
+        if message.hasOwnAlert && hasToken && message.stub != .settled && message.stub != .notWanted {
+            actions.append(.requestStub(.own(message)))
+        }
         actions.append(.end(message, reason))
     }
 
@@ -117,8 +120,8 @@ extension DeviceStateMachine {
     private var oldestDroppable: Int? {
         var oldest = firstDroppable
         var newest = log.count - 1
-        if log.sharedCount > 0 {
-            while oldest < log.count, log[oldest].isShared { oldest += 1 }
+        if log.sharedCount > 0 || handOverUntil != .distantFuture {
+            while oldest < log.count, log[oldest].isShared || log[oldest].isHandingOver { oldest += 1 }
             while newest >= 0, log[newest].isShared { newest -= 1 }
         }
         return oldest < newest ? oldest : nil
@@ -134,7 +137,7 @@ extension DeviceStateMachine {
     mutating func drop(_ message: KeptMessage, _ reason: EndReason, actions: inout [DeviceAction]) {
         let state = reason.state
         actions.append(.end(message, reason))
-        guard !message.isLiveOnly else { return }
+        guard message.isMissedWhenDropped else { return }
         guard !message.isShared else { return noteMissed(message.seq) }
         // What is on its way keeps its count, so that no session is told of one drop twice.
         if let last = gaps.lastIndex(where: { !$0.isShared }),
@@ -190,10 +193,20 @@ extension DeviceStateMachine {
         expire(now: now, actions: &actions)
     }
 
-    mutating func giveUp(_ seq: Seq, actions: inout [DeviceAction]) {
-        guard let index = position(of: seq), index >= firstDroppable else { return }
-        actions.append(.end(log.remove(at: index), .unreadable))
+    /// What is in flight ends too: a late ack of it is only an ack. The device may have it, which nobody can change.
+    mutating func takeBack(_ seq: Seq, _ reason: EndReason, actions: inout [DeviceAction]) {
+        guard let index = position(of: seq) else { return }
+        let message = log.remove(at: index)
+        if message.seq <= window.sent { window.release(bytes: message.payloadBytes) }
+        actions.append(.end(message, reason))
+        findEarliestExpiry()
         if case .attached = presence { actions.append(.transmit) }
+    }
+
+    /// It leaves the stream before it was sent, and nobody is told of a gap: there is nothing to wait for.
+    mutating func giveUp(_ seq: Seq, _ reason: EndReason, actions: inout [DeviceAction]) {
+        guard let index = position(of: seq), index >= firstDroppable else { return }
+        actions.append(.end(log.remove(at: index), reason))
     }
 
     // MARK: - Acknowledgement
@@ -224,6 +237,7 @@ extension DeviceStateMachine {
         }
         window.didAcknowledge(seq)
         self.window = window
+        noteHandOvers()
         actions.append(.recordAcknowledged(seq))
     }
 }

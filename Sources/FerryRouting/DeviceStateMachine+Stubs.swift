@@ -34,7 +34,7 @@ extension DeviceStateMachine {
     mutating func requestDueStubs(now: Instant, actions: inout [DeviceAction]) {
         guard presence == .offline, unsyncedDue == 0, hasToken else { return }
         var standard: (upTo: Seq, expiresAt: Instant)?
-        for index in 0..<log.count where log[index].stub == .due {
+        for index in 0..<log.count where log[index].stub == .due && !log[index].isHandingOver {
             let message = log[index]
             if message.hasOwnAlert {
                 log[index].stub = .requested
@@ -53,15 +53,21 @@ extension DeviceStateMachine {
     }
 
     /// It is due again, for the next time that the device is away.
-    mutating func withdrawStub(_ seq: Seq, now: Instant, actions: inout [DeviceAction]) {
+    mutating func withdrawStub(
+        _ seq: Seq, now: Instant, policy: Policy, actions: inout [DeviceAction]
+    ) {
         guard let index = position(of: seq), log[index].stub == .requested, log[index].hasOwnAlert else { return }
+        guard !log[index].isHandingOver else {
+            return endHandOver(at: index, .handOverRefused, now: now, policy: policy, actions: &actions)
+        }
         log[index].stub = .due
         requestDueStubs(now: now, actions: &actions)
     }
 
     /// Whether the own alert that `.requestStub` named still has a reason, now that its text has been read.
     package func wantsStub(of message: KeptMessage) -> Bool {
-        message.isLiveOnly || (!presence.isOnline && isKept(message.seq))
+        if message.route.handsOver { return position(of: message.seq).map { log[$0].isHandingOver } ?? false }
+        return message.isLiveOnly || (!presence.isOnline && isKept(message.seq))
     }
 
     mutating func stubAnswered(_ plan: StubPlan, now: Instant, policy: Policy) {

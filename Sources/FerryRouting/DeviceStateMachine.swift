@@ -7,7 +7,9 @@ package import FerryCore
 /// 2. entries are offered by `next` in order of `seq`, at most a window of them unacknowledged;
 /// 3. a message in flight in a live session is neither expired nor dropped;
 /// 4. `wasOffline` is set exactly when the device was offline while the message was kept, or a stub was asked for it;
-/// 5. a stub is asked for only while the device has no live session and, but for live-only messages, is offline; once a
+/// 5. a message whose strategy begins with the wake-up channel is handed to it once, and before the answer, or
+///    `handOverTime`, nothing behind it is offered;
+/// 6. a stub is asked for only while the device has no live session and, but for live-only messages, is offline; once a
 ///    message, and at most one default stub at a time.
 ///
 /// It does not do: I/O, journalling, encoding, knowing connections. A driver performs the actions in order.
@@ -57,6 +59,10 @@ package struct DeviceStateMachine: Hashable, Sendable {
     /// Puts back a message found at opening. In order of `seq`, before any event.
     package mutating func restore(_ message: KeptMessage) {
         log.append(message)
+        guard !message.isHandingOver else {
+            handOverUntil = .distantPast
+            return
+        }
         earliestExpiry = min(earliestExpiry, message.isLiveOnly ? .distantPast : message.expiresAt)
     }
 
@@ -87,11 +93,17 @@ package struct DeviceStateMachine: Hashable, Sendable {
             unsyncedDue -= unsyncedDue > 0 ? 1 : 0
             requestDueStubs(now: now, actions: &actions)
         case .stubAnswered(let plan): stubAnswered(plan, now: now, policy: policy)
-        case .stubWithdrawn(let seq): withdrawStub(seq, now: now, actions: &actions)
+        case .handOverAnswered(let seq, let isAccepted):
+            handOverAnswered(seq, isAccepted: isAccepted, now: now, policy: policy, actions: &actions)
+        case .stubWithdrawn(let seq): withdrawStub(seq, now: now, policy: policy, actions: &actions)
         case .tokenChanged(let has): changeToken(has, now: now, actions: &actions)
         case .broadcastEnded(let seq): endBroadcast(seq, now: now, actions: &actions)
         case .broadcastMissed(let seq): noteMissed(seq)
-        case .unreadable(let seq): giveUp(seq, actions: &actions)
+        case .takenBack(let seq, let reason): takeBack(seq, reason, actions: &actions)
+        case .unreadable(let seq):
+            giveUp(seq, .unreadable, actions: &actions)
+            if case .attached = presence { actions.append(.transmit) }
+        case .kindNotTaken(let seq): giveUp(seq, .kindNotTaken, actions: &actions)
         case .timePassed: timePassed(now: now, policy: policy, actions: &actions)
         }
         endWork()
@@ -105,7 +117,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case .offline, .attached: break
         }
         if case .coolingDown(let until) = defaultStub { earliest = min(earliest, until) }
-        if !log.isEmpty { earliest = min(earliest, earliestExpiry) }
+        if !log.isEmpty { earliest = min(earliest, min(earliestExpiry, handOverUntil)) }
         return earliest == .distantFuture ? nil : earliest
     }
 
@@ -125,7 +137,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
     package var stubsDueUpTo: Seq {
         for index in stride(from: log.count - 1, through: 0, by: -1) {
             switch log[index].stub {
-            case .due, .requested: return log[index].seq
+            case .due, .requested: if !log[index].isHandingOver { return log[index].seq }
             case .none, .settled, .noToken, .notWanted: continue
             }
         }
@@ -189,7 +201,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
 
     /// Live-only messages end with their session, or with the restart that it did not outlive.
     mutating func endLiveOnly(actions: inout [DeviceAction]) {
-        for message in log.removeAll(where: \.isLiveOnly) {
+        for message in log.removeAll(where: { $0.isLiveOnly && !$0.isHandingOver }) {
             endLiveOnly(message, .liveSessionEnded, actions: &actions)
         }
     }
@@ -222,6 +234,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
     mutating func timePassed(now: Instant, policy: Policy, actions: inout [DeviceAction]) {
         // More than the cap can only be there after a restart, when drops were on their way to the disk.
         enforceCap(policy, actions: &actions)
+        handOversInTime(now: now, policy: policy, actions: &actions)
         expire(now: now, actions: &actions)
         switch presence {
         case .grace(let until), .restored(let until):
@@ -237,7 +250,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
     mutating func expire(now: Instant, actions: inout [DeviceAction]) {
         guard earliestExpiry <= now else { return }
         if case .attached = presence {} else { endLiveOnly(actions: &actions) }
-        let expired = log.removeAll(from: firstDroppable) { !$0.isLiveOnly && $0.expiresAt <= now }
+        let expired = log.removeAll(from: firstDroppable) {
+            !$0.isLiveOnly && !$0.isHandingOver && $0.expiresAt <= now
+        }
         for message in expired { drop(message, .ttlRanOut, actions: &actions) }
         findEarliestExpiry()
         if case .attached = presence { actions.append(.transmit) }
@@ -246,7 +261,8 @@ package struct DeviceStateMachine: Hashable, Sendable {
     /// What is in flight has no expiry; it gets it back when its session ends.
     mutating func findEarliestExpiry() {
         earliestExpiry = .distantFuture
-        for index in firstDroppable..<max(firstDroppable, log.count) where !log[index].isLiveOnly {
+        for index in firstDroppable..<max(firstDroppable, log.count)
+        where !log[index].isLiveOnly && !log[index].isHandingOver {
             earliestExpiry = min(earliestExpiry, log[index].expiresAt)
         }
     }

@@ -14,6 +14,7 @@ struct DeviceWork: Hashable, Sendable {
     var defaultStub = DeviceStateMachine.DefaultStub.idle
     /// Says nothing while the log is empty.
     var earliestExpiry = Instant.distantFuture
+    var handOverUntil = Instant.distantFuture
 
     /// Nothing would be lost with it.
     var isOver: Bool {
@@ -85,6 +86,12 @@ extension DeviceStateMachine {
     var defaultStub: DefaultStub {
         get { work.isEmpty ? .idle : work[0].defaultStub }
         set { if newValue != defaultStub { begun.defaultStub = newValue } }
+    }
+
+    /// When the wake-up channel must have answered for what is with it; the distant past when something has yet to go there.
+    var handOverUntil: Instant {
+        get { work.isEmpty ? .distantFuture : work[0].handOverUntil }
+        set { if newValue != handOverUntil { begun.handOverUntil = newValue } }
     }
 
     /// No message expires before this; exact after each look at all of them.

@@ -106,8 +106,10 @@ extension Ledger {
             if facts.current == nil {
                 devices[device].acknowledging = ([], 0)
             } else if !facts.acknowledging.numbers.isEmpty, oldestStep > facts.acknowledging.step {
-                delivered.formUnion(facts.acknowledging.numbers)
-                everDelivered.formUnion(facts.acknowledging.numbers)
+                // What was stopped meanwhile may have ended as revoked before its ack came.
+                let certain = facts.acknowledging.numbers.filter { posts[$0].stoppingStep == nil }
+                delivered.formUnion(certain)
+                everDelivered.formUnion(certain)
                 devices[device].acknowledging = ([], 0)
             }
             let isAlone = facts.openLinks == 0 && oldest >= facts.alone + lostFor
@@ -145,7 +147,8 @@ extension Ledger {
             if !isSettled || hasOwn || scenario.diskFaults > 0 { devices[device].stubStep = nil }
         }
         for number in posts.indices { posts[number].ownStubs = 0 }
-        wokenByOwn.subtract(ownInFlight)
+        // What begins with the channel may have ended for want of its answer.
+        wokenByOwn.subtract(ownInFlight.filter { !posts[$0].handsOver })
         ownInFlight = []
         tokensAfterRestart()
         turnedThisCycle = []

@@ -29,6 +29,7 @@ extension Ledger {
             link.facts.closeCode = close.code
             trace.note("closed", link.number, Int(close.code.rawValue))
             switch close.code {
+            case .unknownDevice where devices[device].wasErased: break
             case .unknownDevice, .generationRetired, .wrongDeviceProof:
                 throw fail(
                     "P1", "the gateway does not know device \(device), which it registered: \(close.code)")
@@ -42,7 +43,8 @@ extension Ledger {
         case .pong:
             link.facts.pongs += 1
             trace.note("pong", link.number, link.facts.pongs)
-        case .challenge, .registered, .ping, .unknownSkippable: break
+        case .registered: registered(device)
+        case .challenge, .ping, .unknownSkippable: break
         }
     }
 
@@ -105,6 +107,7 @@ extension Ledger {
         let isOffLine = push.flags.contains(.offLine)
         trace.note("push", link.number, number, isOffLine ? 1 : 0, "device \(device) seq \(push.seq)")
         guard post.device == device else { throw fail("P1", "post \(number) went to device \(device)") }
+        guard post.strategy != 2 else { throw fail("P5", "post \(number) was for the wake-up channel alone") }
         guard push.payload.count == post.payloadSize else { throw fail("P1", "post \(number) was changed") }
         guard !post.isRefused else { throw fail("P1", "post \(number) was refused, and delivered") }
         guard post.attempts > 0 else { throw fail("P1", "post \(number) was not posted, and delivered") }
@@ -123,9 +126,14 @@ extension Ledger {
         link.facts.received.insert(number)
         posts[number].isSent = true
         guard !link.wasClogged else { return }
+        try checkStopped(post)
+        if let time = post.scheduledAt, clock.now < time {
+            throw fail("time", "post \(number) was sent before its time")
+        }
         try checkFlag(isOffLine, post, device)
         // Where peers read slowly, what was sent in time leaves late.
-        if scenario.sendBuffer == nil, post.isAccepted, !post.isTagged, post.ttl > 0,
+        if scenario.sendBuffer == nil, post.isAccepted, !post.isTagged, !post.mayBeTwice, post.ttl > 0,
+            post.scheduledAt == nil,
             post.answeredAt + .milliseconds(post.ttl) < clock.now
         {
             throw fail("P6", "post \(number) was sent when its time was over")
@@ -135,6 +143,8 @@ extension Ledger {
     private func checkFlag(_ isOffLine: Bool, _ post: Post, _ device: Int) throws(Violation) {
         let facts = devices[device]
         if isOffLine {
+            // It was asked of the wake-up channel before.
+            guard post.strategy != 4 else { return }
             guard let since = facts.onlineSinceStep, post.firstSentStep > since, facts.current != nil else { return }
             throw fail("P4", "post \(post.number) is marked offLine, and its device was online all the time")
         }
@@ -142,12 +152,15 @@ extension Ledger {
             throw fail("P4", "post \(post.number) had a stub and is not marked offLine")
         }
         // It is accepted for the device at some time after the call.
-        guard let answered = post.answeredStep, !post.mayBeTwice, !post.isTagged else { return }
+        guard let answered = post.answeredStep, !post.mayBeTwice, !post.isTagged, post.scheduledAt == nil else {
+            return
+        }
         if post.wasOnline == false { throw fail("P4", "post \(post.number) was accepted offline and is not marked so") }
         if post.answeredLife < life {
             throw fail("P4", "post \(post.number) outlived a restart and is not marked offLine")
         }
-        if answered < facts.offlineStep {
+        // Where peers read slowly, what was sent in time leaves late.
+        if scenario.sendBuffer == nil, answered < facts.offlineStep {
             throw fail("P4", "the device was offline after post \(post.number), which is not marked so")
         }
     }
@@ -158,7 +171,7 @@ extension Ledger {
         // Of a push to all it is its end that is on the disk, not a drop.
         let now = clock.now
         let isOfAll = posts.contains {
-            $0.device == device && $0.isForAll && $0.attempts > 0 && $0.firstSentAt + .milliseconds($0.ttl) <= now
+            $0.device == device && $0.isForAll && $0.attempts > 0 && $0.expiresAt <= now
         }
         guard !isOfAll else { return }
         looksLeft -= 1
@@ -184,7 +197,7 @@ extension Ledger {
         let now = clock.now
         let candidates = mine.count {
             !link.facts.received.contains($0.number)
-                && (scenario.hasCap || $0.firstSentAt + .milliseconds($0.ttl) <= now)
+                && (scenario.hasCap || $0.expiresAt <= now)
         }
         link.facts.gapsTold += Int(gap.count)
         guard link.facts.gapsTold <= candidates else {

@@ -23,7 +23,7 @@ extension Ledger {
         devices[device].allStubSteps.append(step)
         try checkHolder(device, token)
         // What was live only ends with its session; its own alert goes out while the next one begins.
-        if let own, posts[own].isLiveOnly { return }
+        if let own, posts[own].isLiveOnly || posts[own].handsOver { return }
         if facts.current != nil || clock.now < facts.graceUntil {
             throw fail("P5", "a stub was asked for, and device \(device) was online")
         }
@@ -44,7 +44,9 @@ extension Ledger {
     private func checkNews(since facts: DeviceFacts, _ device: Int) throws(Violation) {
         guard let before = facts.stubStep, facts.tokenStep < before, scenario.requestCapacity == nil else { return }
         let hasNews = posts.contains { post in
-            guard post.device == device, post.attempts > 0, !post.hasOwnAlert, !post.isForAll else { return false }
+            guard post.device == device, post.attempts > 0, !post.hasOwnAlert, !post.isForAll, post.strategy == 1 else {
+                return false
+            }
             guard let answered = post.answeredStep else { return !post.isRefused }
             return answered >= before || post.isTagged
         }
@@ -63,8 +65,9 @@ extension Ledger {
         }
     }
 
-    func stubAnswered(_ stub: StubRequest, device: Int) {
+    func stubAnswered(_ stub: StubRequest, device: Int, isAccepted: Bool) {
         if let own = post(named: Post.number(inAlert: stub.body), device: device) {
+            if isAccepted, posts[own].handsOver { posts[own].isWithChannel = true }
             ownInFlight.remove(own)
             return
         }
@@ -79,7 +82,9 @@ extension Ledger {
         let patience = scenario.delivery.stubCooldown + .seconds(20)
         for post in posts where post.isAccepted && !post.isForAll && !post.isSent && !post.isHanded && post.isLong {
             let facts = devices[post.device]
-            guard facts.hasToken, let since = facts.offlineSince, since + patience < clock.now else { continue }
+            guard isToBeWoken(post), facts.hasToken, let since = facts.offlineSince, since + patience < clock.now else {
+                continue
+            }
             let isWoken =
                 post.hasOwnAlert
                 ? wokenByOwn.contains(post.number) : facts.wakings.contains { $0 >= post.firstSentStep }

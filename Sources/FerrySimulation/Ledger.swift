@@ -30,9 +30,12 @@ final class Ledger {
     /// The highest time by the gateway's clock that is on its disk for certain.
     private var journalledTime = Instant.distantPast
     var tokens: [Int: TokenFacts] = [:]
+    /// Ends of messages that a backend's endpoint has been told of.
+    var toldReceipts: Set<ToldReceipt> = []
     var apiTokens: [APITokenFacts] = []
     /// Tasks with stored content, by the number of their first post.
     var lists: [Int: ListFacts] = [:]
+    var erased: Erasure?
     /// What was told of posts.
     var stories: [Int: StoryAnswer.Message] = [:]
     /// What a start would find of a device if the power went now.
@@ -155,7 +158,8 @@ final class Ledger {
 
     private func checkMissing(_ device: Int) throws(Violation) {
         let missing = posts.filter {
-            $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly
+            $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly && $0.isOwedToApp
+                && $0.stoppingStep == nil
         }
         if !scenario.hasCap, let lost = missing.first(where: \.isLong) {
             throw fail("P1", "post \(lost.number) for device \(device) was accepted and never handed to its app")
@@ -169,7 +173,7 @@ final class Ledger {
 
     private func checkOrder(_ device: Int) throws(Violation) {
         let inOrder = devices[device].seqs.sorted { $0.value < $1.value }.map { posts[$0.key] }
-            .filter { !$0.mayBeTwice }
+            .filter { !$0.mayBeTwice && $0.scheduledAt == nil }
         var latest: Post?
         var lastPlace: [Int: Post] = [:]
         for post in inOrder {

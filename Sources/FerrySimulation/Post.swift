@@ -16,8 +16,15 @@ struct Post {
     let isListed: Bool
     /// So are those of a push to all that meet a condition. Who gets it is fixed by the answer; each gets it at its time.
     let isTagged: Bool
+    /// GeTui's: 1 to 4.
+    let strategy: Int
+    /// The wake-up channel took it, by strategy 2 or 4.
+    var isWithChannel = false
     /// The device was registered, and its client knew, before the call.
     var isOwed = true
+
+    /// It is to be released then, by the gateway's clock, and is accepted for its devices no earlier.
+    var scheduledAt: Instant?
 
     var attempts = 0
     /// Attempts that have no answer yet, and those whose answer was lost: the gateway may have taken either.
@@ -43,12 +50,15 @@ struct Post {
     /// A frame with it has left the gateway.
     var isSent = false
     var ownStubs = 0
+    /// The step at which its sender first asked to stop it, and that at which he was told that it is.
+    var stoppingStep: Int?
+    var stoppedStep: Int?
     /// The gateway may have forgotten its request id before a repeat came: all of it may be there twice.
     var mayBeTwice = false
 
     init(
         number: Int, device: Int, ttl: Int, hasOwnAlert: Bool, payloadBytes: Int, first: Int? = nil,
-        isListed: Bool = false, isTagged: Bool = false
+        isListed: Bool = false, isTagged: Bool = false, strategy: Int = 1
     ) {
         self.number = number
         self.device = device
@@ -58,7 +68,15 @@ struct Post {
         self.first = first
         self.isListed = isListed
         self.isTagged = isTagged
+        self.strategy = strategy
     }
+
+    /// Its time is not over before this.
+    var expiresAt: Instant { max(firstSentAt, scheduledAt ?? .distantPast) + .milliseconds(ttl) }
+    /// The wake-up channel has it first.
+    var handsOver: Bool { strategy == 2 || strategy == 4 }
+    /// The app of its device is owed it.
+    var isOwedToApp: Bool { strategy != 2 && !(strategy == 4 && isWithChannel) }
 
     var isForAll: Bool { first != nil && !isListed && !isTagged }
     var isLiveOnly: Bool { ttl == 0 }
@@ -155,4 +173,6 @@ struct DeviceFacts {
     var offlineSinceStep = 0
     /// All tokens that it ever named.
     var everClaimed: Set<Int> = []
+    /// A backend has asked for its end.
+    var wasErased = false
 }

@@ -32,6 +32,8 @@ struct Scenario {
     var shortLived: Int
     var liveOnly: Int
     var ownAlerts: Int
+    /// Of posts to one device, those with another strategy than 1.
+    var strategies = 0
     var wakeRefusals: Int
     /// Milliseconds that the app holds a message before it has it.
     var handlingTime: Int
@@ -46,6 +48,10 @@ struct Scenario {
     var idleWorkers: Int
     /// Pushes to all; over HTTP only.
     var broadcasts = 0
+    /// Per mille of these that are for a later time.
+    var schedules = 0
+    /// Of these, stops by their senders.
+    var stops = 0
     /// Tasks with stored content, and devices for them; over HTTP only.
     var lists = 0
     /// Pushes to those that meet a condition; over HTTP only.
@@ -91,6 +97,7 @@ struct Scenario {
         liveOnly = dice.pick([0, 50, 200]) ?? 0
         ownAlerts = dice.pick([0, 100, 400]) ?? 0
         wakeRefusals = dice.pick([0, 100]) ?? 0
+        strategies = dice.pick([0, 0, 300]) ?? 0
         handlingTime = dice.pick([0, 0, 200, 3_000]) ?? 0
         neverAcknowledging = dice.pick([0, 0, 200]) ?? 0
         stalls = dice.pick([0, 0, 2]) ?? 0

@@ -28,6 +28,7 @@ package enum Simulation {
                 try made.step()
             }
             if made.violation == nil { try made.calmDown() }
+            if made.violation == nil { try made.eraseSomeone() }
             if made.violation == nil { try made.heal() }
             violation = made.violation
             made.end()

@@ -13,6 +13,7 @@ extension World {
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
         options.requestWindow = configuration.requestWindow
+        options.namesMessages = configuration.apps.all.contains { $0.receipts != nil }
         if trace.isTold { options.report = { EventLog.write(.error, "store", ["reason": $0.description]) } }
         let isBroken = breakStart()
         do {
@@ -22,13 +23,16 @@ extension World {
             configuration.shards = ledger.life == 0 || isHealing ? scenario.shards : dice.within(1...Self.shardsAtMost)
             wake = SlowWake()
             waitingStubs = []
+            receipts = options.namesMessages ? SlowReceipts() : nil
+            waitingReceipts = []
             ledger.gatewayStarted(shards: configuration.shards)
             let timeline = SteppedTimeline(TimelineOptions(clock: { clock.now }), disk: timelineDisk)
             // The kernel gives a socket twice what it is asked for.
             let room = scenario.sendBuffer.map { Int($0) * 2 }
             let network = MemoryNetwork(watchers: configuration.shards, room: room)
             let gateway = try SteppedGateway(
-                configuration, store: store, wake: wake, timeline: timeline, seed: dice.next(), clock: { clock.now },
+                configuration, store: store, wake: wake, receipts: receipts, timeline: timeline, seed: dice.next(),
+                clock: { clock.now },
                 network: network, raise: { clock.raise(to: $0) })
             check { () throws(Violation) in try ledger.checkTime() }
             self.store = store
@@ -57,6 +61,7 @@ extension World {
         gateway.turn(shard)
         segmentWait.turned.insert(shard)
         takeStubs()
+        takeReceipts()
         drainLinks()
         ledger.turned(shard)
         checkCounters()
@@ -95,7 +100,12 @@ extension World {
         for request in wake.takeFresh() {
             let text = String(decoding: request.stub.token, as: UTF8.self)
             guard let token = Int(text.dropFirst("token-".count)), let device = device(of: request.stub) else {
-                report(Violation(promise: "P5", what: "a stub is for nobody"))
+                // A device may be registered, and in an audience, before its client knows.
+                if ledger.posts.contains(where: \.isTagged), ledger.devices.contains(where: { $0.cid == nil }) {
+                    request.answer(.accepted)
+                } else {
+                    report(Violation(promise: "P5", what: "a stub is for nobody"))
+                }
                 continue
             }
             check { () throws(Violation) in try ledger.stubRequested(request.stub, device: device, token: token) }
@@ -127,8 +137,9 @@ extension World {
     func answerStub() {
         guard !waitingStubs.isEmpty else { return }
         let (request, device) = waitingStubs.remove(at: dice.below(waitingStubs.count))
-        ledger.stubAnswered(request.stub, device: device)
-        request.answer(dice.chance(scenario.wakeRefusals) ? .refused("not now") : .accepted)
+        let isAccepted = !dice.chance(scenario.wakeRefusals)
+        ledger.stubAnswered(request.stub, device: device, isAccepted: isAccepted)
+        request.answer(isAccepted ? .accepted : .refused("not now"))
     }
 
     // MARK: - Ends

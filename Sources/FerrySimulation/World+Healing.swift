@@ -54,9 +54,22 @@ extension World {
             check { () throws(Violation) in try ledger.checkReports(told) }
         }
         guard violation == nil else { return }
+        try checkReceipts()
+        guard violation == nil else { return }
         try askForStories()
         guard violation == nil else { return }
         try leave()
+    }
+
+    /// Every end is told, and then nothing of it is left.
+    private func checkReceipts() throws {
+        guard receipts != nil else { return }
+        for _ in 0..<400 where violation == nil && gateway?.openReceipts != 0 { try round(advance: 100) }
+        guard violation == nil else { return }
+        if let open = gateway?.openReceipts, open != 0 {
+            return report(Violation(promise: "receipts", what: "all is well again, and \(open) lanes are not empty"))
+        }
+        check { () throws(Violation) in try ledger.checkReceipts() }
     }
 
     /// What became of every message; of some it is asked for alone too, with room for its beginning and its end only.
@@ -89,6 +102,7 @@ extension World {
         for backend in backends { backend.turn() }
         for link in links { feed(link) }
         while !waitingStubs.isEmpty { answerStub() }
+        for _ in 0..<3 { answerReceipts() }
         continueStop()
         clock.advance(advance)
     }
@@ -99,6 +113,7 @@ extension World {
         return !isExpanding && backends.allSatisfy(\.hasAllAnswers) && gateway.snapshot.keptMessages == 0
             && clients.allSatisfy { $0.machine.phase == .stopped || ($0.isAttached && $0.isSettled) }
             && ledger.devices.allSatisfy { $0.cid != nil }
+            && ledger.posts.allSatisfy { $0.scheduledAt.map { $0 + .seconds(10) < gatewayClock.now } ?? true }
     }
 
     private func stuck() -> Violation {

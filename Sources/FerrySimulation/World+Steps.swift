@@ -17,10 +17,12 @@ extension World {
         if dice.chance(scenario.timeTurns) { passTime() }
         if dice.chance(scenario.posts) { postSomething() }
         if dice.chance(scenario.broadcasts) { postToAll() }
+        if scenario.stops > 0, dice.chance(scenario.stops) { stopSomething() }
         if dice.chance(scenario.lists) { postToList() }
         if dice.chance(scenario.tags) { postToAll(isTagged: true) }
         if dice.chance(30) { dice.pick(backends)?.postAgain() }
         if dice.chance(scenario.wakeTurns) { answerStub() }
+        if receipts != nil, receiptDice.chance(300) { answerReceipts() }
         if dice.chance(scenario.statusCalls) { askForStatus() }
         if dice.chance(scenario.revocations) { endAToken() }
         if dice.chance(scenario.reuses) { reuseARequestID() }
@@ -83,10 +85,13 @@ extension World {
         var ttl = Post.longTTL
         if dice.chance(scenario.shortLived) { ttl = dice.within(1...20_000) }
         if dice.chance(scenario.liveOnly) { ttl = 0 }
+        // A link has no word for them.
+        let strategy = !isOverLinks && dice.chance(scenario.strategies) ? dice.within(2...4) : 1
+        let hasOwnAlert = strategy == 1 ? dice.chance(scenario.ownAlerts) : strategy != 3
         ledger.posts.append(
             Post(
-                number: number, device: device, ttl: ttl, hasOwnAlert: dice.chance(scenario.ownAlerts),
-                payloadBytes: dice.within(20...max(20, scenario.payloadBytes))))
+                number: number, device: device, ttl: ttl, hasOwnAlert: hasOwnAlert,
+                payloadBytes: dice.within(20...max(20, scenario.payloadBytes)), strategy: strategy))
         backend.post(number)
         // A backend may say everything twice.
         if dice.chance(scenario.repeats) { dice.pick(backends)?.post(number) }
@@ -100,11 +105,16 @@ extension World {
         if dice.chance(scenario.shortLived) { ttl = dice.within(1...20_000) }
         if dice.chance(scenario.liveOnly) { ttl = 0 }
         let bytes = dice.within(20...max(20, scenario.payloadBytes))
+        var scheduledAt: Instant?
+        if scenario.schedules > 0, dice.chance(scenario.schedules) {
+            scheduledAt = gatewayClock.now + .milliseconds(Int64(dice.within(1...20_000)))
+        }
         for device in ledger.devices.indices {
-            ledger.posts.append(
-                Post(
-                    number: first + device, device: device, ttl: ttl, hasOwnAlert: false, payloadBytes: bytes,
-                    first: first, isTagged: isTagged))
+            var post = Post(
+                number: first + device, device: device, ttl: ttl, hasOwnAlert: false, payloadBytes: bytes, first: first,
+                isTagged: isTagged)
+            if !isTagged { post.scheduledAt = scheduledAt }
+            ledger.posts.append(post)
         }
         backend.post(first)
         if dice.chance(scenario.repeats) { dice.pick(backends)?.post(first) }
@@ -154,6 +164,11 @@ extension World {
         let known = ledger.devices.indices.filter { ledger.devices[$0].cid != nil }
         guard !known.isEmpty else { return }
         dice.pick(backends)?.call(.status(known))
+    }
+
+    private func stopSomething() {
+        let known = ledger.posts.filter { $0.isForAll && $0.first == $0.number && $0.taskID != nil && !$0.mayBeTwice }
+        if let post = dice.pick(known) { dice.pick(backends)?.call(.stop(post.number)) }
     }
 
     private func endAToken() {

@@ -3,6 +3,7 @@ internal import FerryClientCore
 internal import FerryCore
 internal import FerryGateway
 internal import FerryIO
+internal import FerryReceipts
 internal import FerryRouting
 internal import FerryStore
 internal import FerryWire
@@ -38,6 +39,11 @@ final class World {
     var network: MemoryNetwork?
     var wake = SlowWake()
     var waitingStubs: [(request: SlowWake.Request, device: Int)] = []
+    /// Where the app wants receipts: a third of all worlds.
+    var receipts: SlowReceipts?
+    var waitingReceipts: [SlowReceipts.Offer] = []
+    /// Of its own, so that all else of a seed stays as it is.
+    var receiptDice: Dice
     /// When a gateway that is down starts again, in steps.
     var startsAtStep = 0
     /// A clean stop is under way until then at the latest.
@@ -72,15 +78,19 @@ final class World {
         self.trace = trace
         gatewayClock = GatewayClock(clock)
         dice = Dice(seed: seed)
+        receiptDice = Dice(seed: ~seed)
         scenario = Scenario(&dice)
         keepAlive = dice.within(5...60)
         // Not drawn, so that all else of a seed stays as it is.
+        scenario.stops = seed % 4 == 1 ? 10 : 0
+        scenario.schedules = seed % 8 == 1 || seed % 8 == 3 ? 300 : 0
         isOverLinks = seed % 3 == 2
         self.seed = seed
         entry = App(
             id: app, key: "key", secret: String(decoding: Self.appSecret, as: UTF8.self),
             masterSecret: Self.masterSecret,
-            name: nil, topic: nil)
+            name: nil, topic: nil,
+            receipts: seed % 3 == 1 ? ReceiptTarget(url: "http://simulated", tellsPresence: seed % 2 == 1) : nil)
         var configuration = GatewayConfiguration(identity: identity)
         configuration.apps = AppRegistry([entry])
         configuration.delivery = scenario.delivery

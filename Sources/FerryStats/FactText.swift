@@ -72,6 +72,11 @@ extension EndReason {
         case .countCap: "the device had more kept messages than its cap, and this was the oldest unsent"
         case .byteCap: "the device had more kept bytes than its cap, and this was the oldest unsent message"
         case .unreadable: "the store could not read it any more"
+        case .taskStopped: "its sender stopped the task before the device had acknowledged it"
+        case .kindNotTaken: "the device's client does not take this kind of content"
+        case .handedOver: "the wake-up channel took it, where its strategy ends"
+        case .handOverRefused: "the wake-up channel refused it, and its strategy has no other way"
+        case .handOverUnanswered: "the wake-up channel did not answer in time, and its strategy has no other way"
         case .deviceRemoved: "the device was removed"
         case .deviceBlocked: "the device was blocked"
         }
@@ -87,6 +92,11 @@ extension EndReason {
         case .countCap: "message_cap"
         case .byteCap: "byte_cap"
         case .unreadable: "unreadable"
+        case .taskStopped: "task_stopped"
+        case .kindNotTaken: "kind_not_taken"
+        case .handedOver: "handed_over"
+        case .handOverRefused: "hand_over_refused"
+        case .handOverUnanswered: "hand_over_unanswered"
         case .deviceRemoved: "device_removed"
         case .deviceBlocked: "device_blocked"
         }

@@ -120,6 +120,25 @@ package struct MessageStory: Sendable {
                 + "the oldest unsent; \(presenceAtEnd.wasText)."
         case .unreadable:
             return "Failed: the store could not read its content at \(at.utcText); the gateway's log says why."
+        case .taskStopped:
+            let sent =
+                sends.isEmpty
+                ? "it was never sent" : "it was sent \(sends.count) times, so that the device may have it all the same"
+            return "Revoked: its sender stopped the task before the device had acknowledged it; \(sent), and "
+                + presenceAtEnd.wasText + "." + stub.sentence(hasEnded: true)
+        case .kindNotTaken:
+            return "Skipped: it is a notification or a revoke, and the client that attached does not take those; its "
+                + "turn came at \(at.utcText)."
+        case .handedOver:
+            return
+                "Handed over: the wake-up channel took it at \(at.utcText), \(age) after its acceptance; its strategy "
+                + "(2 or 4) ends there." + stub.sentence(hasEnded: true)
+        case .handOverRefused:
+            return "Failed: the wake-up channel refused it at \(at.utcText), and its strategy (2) has no other way."
+                + stub.sentence(hasEnded: true)
+        case .handOverUnanswered:
+            return "Failed: the wake-up channel had not answered at \(at.utcText), and its strategy (2) has no other "
+                + "way; whether it took the message is not known." + stub.sentence(hasEnded: true)
         case .deviceRemoved: return "Skipped: the device was removed at \(at.utcText)."
         case .deviceBlocked:
             return "Skipped: the device was blocked when it was pushed, at \(at.utcText); nothing was sent."

@@ -9,7 +9,7 @@ extension RecordCodec {
         static let alert: UInt8 = 0x10
         static let collapse: UInt8 = 0x20
         static let background: UInt8 = 0x40
-        static let known: UInt8 = 0x7f
+        static let traits: UInt8 = 0x80
         /// What only a message with an alert can have.
         static let ofAlert = collapse | background
     }
@@ -30,15 +30,23 @@ extension RecordCodec {
         }
         message.payload.withUnsafeBytes { payload in
             var fields = AcceptedFields(message, payload: payload)
-            guard let alert = message.alert else { return append(body: fields, to: &writer) }
-            var collapseID = alert.collapseID
-            alert.body.withUnsafeBytes { body in
-                fields.alert = .init(body: body, collapseID: nil, isBackground: alert.isBackground)
-                guard collapseID != nil else { return append(body: fields, to: &writer) }
-                collapseID?.withUTF8 { text in
-                    fields.alert?.collapseID = UnsafeRawBufferPointer(text)
-                    append(body: fields, to: &writer)
-                }
+            message.traits.encoded.withUnsafeBytes { traits in
+                fields.traits = traits
+                append(body: fields, message.alert, to: &writer)
+            }
+        }
+    }
+
+    private static func append(body fields: AcceptedFields, _ alert: OwnAlert?, to writer: inout ByteWriter) {
+        guard let alert else { return append(body: fields, to: &writer) }
+        var fields = fields
+        var collapseID = alert.collapseID
+        alert.body.withUnsafeBytes { body in
+            fields.alert = .init(body: body, collapseID: nil, isBackground: alert.isBackground)
+            guard collapseID != nil else { return append(body: fields, to: &writer) }
+            collapseID?.withUTF8 { text in
+                fields.alert?.collapseID = UnsafeRawBufferPointer(text)
+                append(body: fields, to: &writer)
             }
         }
     }
@@ -53,6 +61,7 @@ extension RecordCodec {
             head.write(fields)
             writer.raw(UnsafeRawBufferPointer(rebasing: room[..<head.offset]))
         }
+        if !fields.traits.isEmpty { writer.string(fields.traits) }
         if let alert = fields.alert {
             writer.string(alert.body)
             if let collapseID = alert.collapseID { writer.string(collapseID) }
@@ -132,6 +141,8 @@ package struct AcceptedFields {
     package var stub: StubNeed
     package var wasOnline: Bool
     package var request: RequestKey?
+    /// `MessageTraits.encoded`.
+    package var traits: UnsafeRawBufferPointer
     package var alert: Alert?
     package var payload: UnsafeRawBufferPointer
     /// As in an `AcceptedMessage`.
@@ -142,7 +153,8 @@ package struct AcceptedFields {
 
     package init(
         cid: CID, seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant,
-        stub: StubNeed, wasOnline: Bool, request: RequestKey?, alert: Alert?, payload: UnsafeRawBufferPointer
+        stub: StubNeed, wasOnline: Bool, request: RequestKey?, traits: UnsafeRawBufferPointer, alert: Alert?,
+        payload: UnsafeRawBufferPointer
     ) {
         self.cid = cid
         self.seq = seq
@@ -153,17 +165,27 @@ package struct AcceptedFields {
         self.stub = stub
         self.wasOnline = wasOnline
         self.request = request
+        self.traits = traits
         self.alert = alert
         self.payload = payload
     }
 
-    /// All of `message` but its alert.
+    /// All of `message` but its traits and its alert.
     fileprivate init(_ message: AcceptedMessage, payload: UnsafeRawBufferPointer) {
         self.init(
             cid: message.cid, seq: message.seq, messageID: message.messageID, taskID: message.taskID,
             acceptedAt: message.acceptedAt, expiresAt: message.expiresAt, stub: message.stub,
-            wasOnline: message.wasOnline, request: message.request, alert: nil, payload: payload)
+            wasOnline: message.wasOnline, request: message.request, traits: Self.noTraits, alert: nil,
+            payload: payload)
         reference = message.reference
+    }
+
+    static var noTraits: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
+
+    /// How it goes: what the RAM index needs of its traits.
+    var route: DeliveryRoute {
+        if let reference { return reference.route }
+        return traits.isEmpty ? .ownFirst : MessageTraits(encoded: traits)?.route ?? .ownFirst
     }
 
     fileprivate var flags: UInt8 {
@@ -171,6 +193,7 @@ package struct AcceptedFields {
         var flags = stub.rawValue
         if wasOnline { flags |= Flag.wasOnline }
         if request != nil { flags |= Flag.request }
+        if !traits.isEmpty { flags |= Flag.traits }
         if let alert {
             flags |= Flag.alert
             if alert.collapseID != nil { flags |= Flag.collapse }
@@ -193,13 +216,21 @@ package struct AcceptedFields {
     /// What follows the kind.
     init?(from reader: inout ByteReader) {
         typealias Flag = RecordCodec.Flag
-        guard let flags = reader.byte(), flags & ~Flag.known == 0, let stub = StubNeed(rawValue: flags & Flag.stub),
+        guard let flags = reader.byte(), let stub = StubNeed(rawValue: flags & Flag.stub),
             let cid = reader.cid(), let seq = reader.seq(), let messageID = reader.identifier(),
             let taskID = reader.task(), let acceptedAt = reader.instant(), let expiresAt = reader.instant()
         else { return nil }
         if flags & Flag.request != 0 {
             guard let key = reader.identifier(), let content = reader.identifier() else { return nil }
             request = RequestKey(key: key, content: content)
+        }
+        traits = Self.noTraits
+        if flags & Flag.traits != 0 {
+            // One spelling: what is read is what would be written.
+            guard let encoded = reader.string(limit: MessageTraits.encodedBytes), !encoded.isEmpty,
+                MessageTraits(encoded: encoded)?.encoded.elementsEqual(encoded) == true
+            else { return nil }
+            traits = encoded
         }
         if flags & Flag.alert != 0 {
             guard let body = reader.string(limit: reader.remaining) else { return nil }
@@ -232,7 +263,7 @@ package struct AcceptedFields {
         }
         return AcceptedMessage(
             cid: cid, seq: seq, messageID: messageID, taskID: taskID, acceptedAt: acceptedAt, expiresAt: expiresAt,
-            stub: stub, wasOnline: wasOnline, request: request, alert: alert, payload: [UInt8](payload),
-            reference: reference)
+            stub: stub, wasOnline: wasOnline, request: request, traits: MessageTraits(encoded: traits) ?? .none,
+            alert: alert, payload: [UInt8](payload), reference: reference)
     }
 }

@@ -10,6 +10,8 @@ package struct AcceptedBroadcast: Equatable, Sendable {
     /// `acceptedAt` itself for a live-only broadcast.
     package var expiresAt: Instant
     package var request: RequestKey
+    /// Of them only what kind of payload it is, the group and the callback mean anything.
+    package var traits: MessageTraits
     /// Empty in what is found of a broadcast whose time is over.
     package var payload: [UInt8]
 
@@ -20,7 +22,7 @@ package struct AcceptedBroadcast: Equatable, Sendable {
 
     package init(
         app: AppID, taskID: TaskID, messageID: MessageID, acceptedAt: Instant, expiresAt: Instant, request: RequestKey,
-        payload: [UInt8]
+        traits: MessageTraits = .none, payload: [UInt8]
     ) {
         self.app = app
         self.taskID = taskID
@@ -28,6 +30,7 @@ package struct AcceptedBroadcast: Equatable, Sendable {
         self.acceptedAt = acceptedAt
         self.expiresAt = expiresAt
         self.request = request
+        self.traits = traits
         self.payload = payload
     }
 }
@@ -52,6 +55,12 @@ package struct BroadcastPlacement: Equatable, Sendable {
 
 extension ByteWriter {
     mutating func broadcast(_ broadcast: AcceptedBroadcast) {
+        // No app's name is empty: that says that traits come first.
+        let traits = broadcast.traits.encoded
+        if !traits.isEmpty {
+            string([])
+            string(traits)
+        }
         string(broadcast.app.text.utf8)
         task(broadcast.taskID)
         identifier(broadcast.messageID.value)
@@ -77,12 +86,25 @@ extension ByteWriter {
 
 extension ByteReader {
     mutating func broadcast() -> AcceptedBroadcast? {
-        guard let app = app(), let task = task(), let message = identifier(), let acceptedAt = instant(),
+        guard let traits = broadcastTraits(), let app = app(), let task = task(), let message = identifier(),
+            let acceptedAt = instant(),
             let expiresAt = instant(), let key = identifier(), let content = identifier(), let payload = octets()
         else { return nil }
         return AcceptedBroadcast(
             app: app, taskID: task, messageID: MessageID(message), acceptedAt: acceptedAt, expiresAt: expiresAt,
-            request: RequestKey(key: key, content: content), payload: payload)
+            request: RequestKey(key: key, content: content), traits: traits, payload: payload)
+    }
+
+    /// `none` where there are none, nil where they cannot be read. They have one spelling.
+    private mutating func broadcastTraits() -> MessageTraits? {
+        var ahead = self
+        guard let name = ahead.string(limit: ahead.remaining) else { return nil }
+        guard name.isEmpty else { return MessageTraits.none }
+        guard let encoded = ahead.string(limit: MessageTraits.encodedBytes), !encoded.isEmpty,
+            let traits = MessageTraits(encoded: encoded), traits.encoded.elementsEqual(encoded)
+        else { return nil }
+        self = ahead
+        return traits
     }
 
     mutating func placement() -> BroadcastPlacement? {
@@ -102,11 +124,12 @@ extension ByteReader {
     }
 }
 
-/// A broadcast's rows in the tables: one for its content and one for each placement that a retirement wrote. All go at the
-/// same time, when nobody is told any more that it was missed.
+/// A broadcast's rows in the tables: one for its content, one for each placement that a retirement wrote, and one where its
+/// sender stopped it. All go at the same time, when nobody is told any more that it was missed.
 enum BroadcastRow {
     private static let content: UInt8 = 0
     private static let places: UInt8 = 1
+    private static let stopped: UInt8 = 2
 
     static func key(_ broadcast: AcceptedBroadcast) -> [UInt8] { contentKey(broadcast.taskID.value) }
     static func contentKey(_ task: Identifier128) -> [UInt8] { task.bytes + [content] }
@@ -115,6 +138,19 @@ enum BroadcastRow {
     static func task(_ key: UnsafeRawBufferPointer) -> Identifier128? {
         var reader = ByteReader(key)
         return reader.identifier()
+    }
+
+    static func stopKey(_ task: Identifier128) -> [UInt8] { task.bytes + [stopped] }
+
+    static func stopValue(_ forgetAt: Instant) -> [UInt8] {
+        var writer = ByteWriter()
+        writer.instant(forgetAt)
+        return writer.bytes
+    }
+
+    static func isStop(_ key: UnsafeRawBufferPointer) -> Bool {
+        var reader = ByteReader(key)
+        return reader.identifier() != nil && reader.byte() == stopped
     }
 
     static func isContent(_ key: UnsafeRawBufferPointer) -> Bool {
@@ -154,6 +190,8 @@ enum BroadcastRow {
     enum Found {
         case content(AcceptedBroadcast)
         case places(BroadcastPlacement)
+        /// The task that was stopped.
+        case stopped(Identifier128)
     }
 
     /// nil when it is none.
@@ -170,6 +208,7 @@ enum BroadcastRow {
         case places:
             guard let placement = reader.placement(), reader.isAtEnd, placement.task == task else { return nil }
             return .places(placement)
+        case stopped: return reader.isAtEnd ? .stopped(task) : nil
         default: return nil
         }
     }

@@ -20,14 +20,9 @@ extension ByteWriter {
     }
 }
 
-extension Instant {
-    /// Zigzag: small numbers of either sign are small, and every `Int64` has its own.
-    var zigzag: UInt64 { UInt64(bitPattern: milliseconds << 1 ^ milliseconds >> 63) }
-}
-
 extension ByteReader {
     mutating func instant() -> Instant? {
-        varint().map { Instant(milliseconds: Int64(bitPattern: $0 >> 1) ^ -Int64(bitPattern: $0 & 1)) }
+        varint().map { Instant(zigzag: $0) }
     }
 
     /// The outer nil says "unreadable", the inner one "no token".

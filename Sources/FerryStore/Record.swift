@@ -25,6 +25,8 @@ package enum Record: Equatable, Sendable {
     /// A shard counts the broadcast as over from now on. It says nothing that the time of its batch does not say: from there no
     /// later life begins before the broadcast's end.
     case broadcastExpired(task: Identifier128)
+    /// Its sender stopped the broadcast: it is over, whatever its time.
+    case broadcastStopped(task: Identifier128)
     /// Rows of what changes seldom, all of one call.
     case controlRows([ControlRow])
 }
@@ -108,6 +110,7 @@ package struct AcceptedMessage: Equatable, Sendable {
     /// What the API answered: whether the device was online at acceptance.
     package var wasOnline: Bool
     package var request: RequestKey?
+    package var traits: MessageTraits
     package var alert: OwnAlert?
     package var payload: [UInt8]
     /// Set where the record only refers to the content of its task: `alert` and `payload` are empty then, and `messageID` and,
@@ -118,8 +121,8 @@ package struct AcceptedMessage: Equatable, Sendable {
 
     package init(
         cid: CID, seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant,
-        stub: StubNeed, wasOnline: Bool, request: RequestKey?, alert: OwnAlert?, payload: [UInt8],
-        reference: ContentReference? = nil
+        stub: StubNeed, wasOnline: Bool, request: RequestKey?, traits: MessageTraits = .none, alert: OwnAlert?,
+        payload: [UInt8], reference: ContentReference? = nil
     ) {
         self.cid = cid
         self.seq = seq
@@ -130,6 +133,7 @@ package struct AcceptedMessage: Equatable, Sendable {
         self.stub = stub
         self.wasOnline = wasOnline
         self.request = request
+        self.traits = traits
         self.alert = alert
         self.payload = payload
         self.reference = reference

@@ -6,10 +6,13 @@ package struct ContentReference: Hashable, Sendable, BitwiseCopyable {
     package var payloadBytes: UInt32
     /// The task has an alert of its sender's own.
     package var hasAlert: Bool
+    /// By which ways it goes to this device.
+    package var route: DeliveryRoute
 
-    package init(payloadBytes: UInt32, hasAlert: Bool) {
+    package init(payloadBytes: UInt32, hasAlert: Bool, route: DeliveryRoute = .ownFirst) {
         self.payloadBytes = payloadBytes
         self.hasAlert = hasAlert
+        self.route = route
     }
 }
 
@@ -35,7 +38,9 @@ extension RecordCodec {
         static let alert: UInt8 = 0x08
         /// (task, cid) is not remembered: whoever made it knows that it comes once.
         static let once: UInt8 = 0x10
-        static let known: UInt8 = 0x1f
+        /// Two bits.
+        static let route: UInt8 = 0x60
+        static let known: UInt8 = 0x7f
     }
 
     static func append(body fields: AcceptedFields, _ reference: ContentReference, to writer: inout ByteWriter) {
@@ -43,6 +48,7 @@ extension RecordCodec {
         var flags = fields.stub.rawValue
         if fields.wasOnline { flags |= Flag.wasOnline }
         if reference.hasAlert { flags |= Flag.alert }
+        flags |= reference.route.rawValue << 5
         if fields.request == nil { flags |= Flag.once }
         writer.byte(flags)
         writer.identifier(fields.cid.value)
@@ -55,16 +61,19 @@ extension RecordCodec {
 
     fileprivate static func flags(
         _ byte: UInt8
-    ) -> (stub: StubNeed, wasOnline: Bool, hasAlert: Bool, isRemembered: Bool)? {
-        guard byte & ~Flag.known == 0, let stub = StubNeed(rawValue: byte & Flag.stub) else { return nil }
-        return (stub, byte & Flag.wasOnline != 0, byte & Flag.alert != 0, byte & Flag.once == 0)
+    ) -> (stub: StubNeed, wasOnline: Bool, hasAlert: Bool, isRemembered: Bool, route: DeliveryRoute)? {
+        guard byte & ~Flag.known == 0, let stub = StubNeed(rawValue: byte & Flag.stub),
+            let route = DeliveryRoute(rawValue: (byte & Flag.route) >> 5)
+        else { return nil }
+        return (stub, byte & Flag.wasOnline != 0, byte & Flag.alert != 0, byte & Flag.once == 0, route)
     }
 }
 
 extension AcceptedFields {
     /// What follows the kind in a reference.
     init?(reference reader: inout ByteReader) {
-        guard let byte = reader.byte(), let (stub, wasOnline, hasAlert, isRemembered) = RecordCodec.flags(byte),
+        guard let byte = reader.byte(),
+            let (stub, wasOnline, hasAlert, isRemembered, route) = RecordCodec.flags(byte),
             let cid = reader.cid(), let seq = reader.seq(), let taskID = reader.task(),
             let acceptedAt = reader.instant(), let expiresAt = reader.instant(), let count = reader.varint(),
             let payloadBytes = UInt32(exactly: count)
@@ -72,8 +81,8 @@ extension AcceptedFields {
         let request = RequestKey(task: taskID, cid: cid)
         self.init(
             cid: cid, seq: seq, messageID: request.messageID, taskID: taskID, acceptedAt: acceptedAt,
-            expiresAt: expiresAt, stub: stub, wasOnline: wasOnline, request: isRemembered ? request : nil, alert: nil,
-            payload: UnsafeRawBufferPointer(start: nil, count: 0))
-        reference = ContentReference(payloadBytes: payloadBytes, hasAlert: hasAlert)
+            expiresAt: expiresAt, stub: stub, wasOnline: wasOnline, request: isRemembered ? request : nil,
+            traits: Self.noTraits, alert: nil, payload: UnsafeRawBufferPointer(start: nil, count: 0))
+        reference = ContentReference(payloadBytes: payloadBytes, hasAlert: hasAlert, route: route)
     }
 }

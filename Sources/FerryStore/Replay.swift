@@ -25,11 +25,16 @@ struct Replay {
     private var requests: [(key: Identifier128, answer: RequestAnswer, segment: UInt32)] = []
     private var revoked: [[UInt8]: (expiresAt: Instant, segment: UInt32)] = [:]
     private var broadcasts: BroadcastReplay
+    /// Of messages that are kept; nil: nobody asked for them.
+    private var names: [MessageKey: RecoveredName]?
     private var control: [ControlName: (value: [UInt8]?, segment: UInt32)] = [:]
     /// Table rows of messages that have ended.
     private(set) var deadRows: [MessageKey] = []
 
-    init(tables: any Tables, meta: TablesMeta, requestWindow: Duration) throws(StoreFailure) {
+    init(
+        tables: any Tables, meta: TablesMeta, requestWindow: Duration, namesMessages: Bool
+    ) throws(StoreFailure) {
+        if namesMessages { names = [:] }
         self.tables = tables
         self.meta = meta
         self.requestWindow = requestWindow
@@ -50,6 +55,7 @@ struct Replay {
             if last < 0 || devices[last].cid != fields.cid { last = try device(fields.cid) }
             let none = RecordLocation(segment: 0, offset: 0, length: 0)
             devices[last].log.append(Self.message(fields, at: none, hasRow: true))
+            names?[MessageKey(cid: fields.cid, seq: fields.seq)] = RecoveredName(fields)
             raise(fields.cid, fields.seq)
             return true
         }
@@ -86,6 +92,7 @@ struct Replay {
                     broadcasts.take(broadcast, segment: 0)
                 }
             case .places(let placement): self.place(placement, segment: 0)
+            case .stopped(let task): broadcasts.stop(task, segment: 0)
             case nil: throw StoreFailure(.corrupted, "A row of broadcasts cannot be read")
             }
             return true
@@ -114,7 +121,7 @@ struct Replay {
         ReplayedMessage(
             message: RecoveredMessage(
                 seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
-                payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, stub: fields.stub,
+                payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, route: fields.route, stub: fields.stub,
                 location: location, isReference: fields.reference != nil,
                 task: fields.reference == nil ? nil : fields.taskID.value),
             accepted: fields.stub, hasRow: hasRow)
@@ -163,6 +170,7 @@ struct Replay {
             devices[place].log[slot].message.location = location
         } else {
             devices[place].log.insert(Self.message(fields, at: location, hasRow: false), at: slot)
+            names?[MessageKey(cid: fields.cid, seq: fields.seq)] = RecoveredName(fields)
         }
     }
 
@@ -214,6 +222,7 @@ struct Replay {
             broadcasts.take(broadcast, segment: position.segment)
         case .broadcastPlaced(let placement): place(placement, segment: position.segment)
         case .broadcastExpired: return
+        case .broadcastStopped(let task): broadcasts.stop(task, segment: position.segment)
         case .controlRows(let rows):
             for row in rows { control[row.name] = (row.value, position.segment) }
         }
@@ -267,6 +276,7 @@ struct Replay {
     }
 
     private mutating func noteEnd(_ ended: ReplayedMessage, _ place: Int) {
+        names?[MessageKey(cid: devices[place].cid, seq: ended.message.seq)] = nil
         if ended.hasRow { deadRows.append(MessageKey(cid: devices[place].cid, seq: ended.message.seq)) }
     }
 
@@ -345,6 +355,10 @@ struct Replay {
             }
             return message
         }
-        return RecoveredDevice(record: record, kept: kept, firstChangedSegment: device.firstChangedSegment)
+        var recovered = RecoveredDevice(record: record, kept: kept, firstChangedSegment: device.firstChangedSegment)
+        if let names {
+            recovered.names = kept.compactMap { names[MessageKey(cid: device.cid, seq: $0.seq)] }
+        }
+        return recovered
     }
 }

@@ -16,6 +16,8 @@ package struct StoreOptions: Sendable {
     package var cacheBytes = 64 << 20
     /// Files that the tables have open at most.
     package var tableFiles = 256
+    /// Whether a start tells the names of kept messages, which takes memory for each of them.
+    package var namesMessages = false
     /// Free bytes on the disk below which the shards are told that it is nearly full; 0 never tells.
     package var diskReserveBytes = 0
     /// Opens a damaged folder with what can be read of it, in a new epoch.

@@ -34,6 +34,8 @@ package struct SegmentRemains: Equatable, Sendable {
     /// Broadcasts and places that were accepted in the segment and are not to be forgotten yet.
     package var broadcasts: [RetainedBroadcast] = []
     package var placements: [RetainedPlacement] = []
+    /// Broadcasts that were stopped in the segment, with the time at which that may be forgotten.
+    package var stops: [(task: Identifier128, forgetAt: Instant)] = []
     /// Revoked API tokens that have not expired.
     package var revokedTokens: [(digest: [UInt8], expiresAt: Instant)] = []
     /// Control rows that changed in the segment, as they are now; nil values are deleted.
@@ -44,6 +46,7 @@ package struct SegmentRemains: Equatable, Sendable {
     package static func == (left: Self, right: Self) -> Bool {
         left.devices == right.devices && left.carryingDevices == right.carryingDevices && left.kept == right.kept
             && left.broadcasts == right.broadcasts && left.placements == right.placements
+            && left.stops.elementsEqual(right.stops) { $0 == $1 }
             && left.controlRows == right.controlRows && left.removed == right.removed
             && left.requests.elementsEqual(right.requests) { $0.key == $1.key && $0.answer == $1.answer }
             && left.revokedTokens.elementsEqual(right.revokedTokens) {
@@ -199,10 +202,12 @@ package struct RetainedPlacement: Equatable, Sendable {
 /// A broadcast that was found at opening. Arrays are indexed by partition.
 package struct RecoveredBroadcast: Equatable, Sendable {
     package var broadcast: AcceptedBroadcast
-    /// Its time was over at the last time that is on disk.
+    /// Its time was over at the last time that is on disk, or its sender stopped it.
     package let isOver: Bool
     /// Of its record; 0 when the tables have it.
     package var contentSegment: UInt32 = 0
+    /// Of the record that its sender stopped it: 0 when the tables have that, nil when he did not.
+    package var stopSegment: UInt32?
     /// Zero where it has no place yet.
     package var places = Self.nowhere
     /// Of the records of its places; 0 when the tables have them.
@@ -256,6 +261,8 @@ package struct RecoveredDevice: Equatable, Sendable {
     package var record: DeviceRecord
     /// In order of `seq`; all above `record.acknowledged`.
     package var kept: [RecoveredMessage]
+    /// Of `kept`, in the same order, where `StoreOptions.namesMessages` asks for them; otherwise empty.
+    package var names: [RecoveredName] = []
     /// The first segment with a change of the record that the tables do not have; nil when the row is up to date.
     package var firstChangedSegment: UInt32?
 
@@ -266,6 +273,17 @@ package struct RecoveredDevice: Equatable, Sendable {
     }
 }
 
+/// What a kept message is called outside.
+package struct RecoveredName: Equatable, Sendable {
+    package var taskID: TaskID
+    package var messageID: MessageID
+
+    init(_ fields: AcceptedFields) {
+        taskID = fields.taskID
+        messageID = fields.messageID
+    }
+}
+
 /// What the RAM index needs of a kept message.
 package struct RecoveredMessage: Equatable, Sendable {
     package var seq: Seq
@@ -273,6 +291,7 @@ package struct RecoveredMessage: Equatable, Sendable {
     package var isLiveOnly: Bool
     package var payloadBytes: UInt32
     package var hasOwnAlert: Bool
+    package var route: DeliveryRoute
     /// `.due` until a `stubSettled` covers it; nil once settled.
     package var stub: StubNeed?
     package var location: RecordLocation
@@ -282,14 +301,16 @@ package struct RecoveredMessage: Equatable, Sendable {
     package var task: Identifier128?
 
     package init(
-        seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool, stub: StubNeed?,
-        location: RecordLocation, isReference: Bool = false, task: Identifier128? = nil
+        seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool,
+        route: DeliveryRoute = .ownFirst, stub: StubNeed?, location: RecordLocation, isReference: Bool = false,
+        task: Identifier128? = nil
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
         self.isLiveOnly = isLiveOnly
         self.payloadBytes = payloadBytes
         self.hasOwnAlert = hasOwnAlert
+        self.route = route
         self.stub = stub
         self.location = location
         self.isReference = isReference

@@ -14,6 +14,8 @@ package struct AttachWishes: Hashable, Sendable, BitwiseCopyable {
         package init(rawValue: UInt64) { self.rawValue = rawValue }
         /// Takes pushes whose payload is compressed.
         package static let compressedPayloads = Capabilities(rawValue: 1)
+        /// Takes pushes of every kind, not only transmissions.
+        package static let typedContents = Capabilities(rawValue: 2)
     }
 
     package init(keepAlive: UInt64 = 0, window: UInt64 = 0, capabilities: Capabilities = []) {

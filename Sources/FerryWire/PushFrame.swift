@@ -12,6 +12,14 @@ package struct PushFrame: FrameBody {
         package static let offLine = Flags(rawValue: 1)
         /// The payload travels compressed (`CompressedPayload`). Nothing in this frame's coding looks into it.
         package static let compressed = Flags(rawValue: 2)
+        /// Bits 2 and 3 together are a number, the kind of the payload.
+        package static let kindBits = Flags(rawValue: 12)
+
+        /// Of a payload as it is. Not from a literal: a set made of one is made element by element.
+        package init(_ kind: ContentKind, isOffLine: Bool) { rawValue = kind.rawValue << 2 | (isOffLine ? 1 : 0) }
+
+        /// nil for a kind that this version does not know.
+        package var kind: ContentKind? { ContentKind(rawValue: intersection(.kindBits).rawValue >> 2) }
     }
 
     package var seq: Seq

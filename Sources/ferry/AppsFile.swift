@@ -1,10 +1,11 @@
 internal import FerryCore
 internal import FerryGateway
 internal import FerryIO
+internal import FerryReceipts
 internal import Foundation
 
 /// The apps of a gateway: a JSON array, each with `appId`, `appKey`, `appSecret`, `masterSecret`, and where wanted `name`
-/// and `apns` (`topic`, `environment`).
+/// `apns` (`topic`, `environment`) and `receipts` (`url`, `presence`, `retryOn5xx`, `caFile`).
 struct AppsFile {
     let apps: [App]
     /// It was made just now.
@@ -22,6 +23,20 @@ struct AppsFile {
         var masterSecret: String
         var name: String?
         var apns: APNs?
+        var receipts: Receipts?
+    }
+
+    private struct Receipts: Codable {
+        var url: String
+        var presence: Bool?
+        var retryOn5xx: Bool?
+        var caFile: String?
+
+        var target: ReceiptTarget {
+            ReceiptTarget(
+                url: url, tellsPresence: presence ?? false, retriesServerErrors: retryOn5xx ?? true,
+                authorityFile: caFile)
+        }
     }
 
     init(apps: [App], isNew: Bool) {
@@ -88,10 +103,18 @@ struct AppsFile {
         if let environment = entry.apns?.environment, PushEnvironment(name: environment) == nil {
             return .failure(SettingsError("\(place): apns.environment must be sandbox or production"))
         }
+        if let receipts = entry.receipts {
+            if let fault = ReceiptTarget.fault(of: receipts.url) {
+                return .failure(SettingsError("\(place): receipts.url \(fault)"))
+            }
+            if let file = receipts.caFile, !FileManager.default.isReadableFile(atPath: file) {
+                return .failure(SettingsError("\(place): receipts.caFile \"\(file)\" cannot be read"))
+            }
+        }
         return .success(
             App(
                 id: id, key: entry.appKey, secret: entry.appSecret, masterSecret: entry.masterSecret, name: entry.name,
-                topic: entry.apns?.topic))
+                topic: entry.apns?.topic, receipts: entry.receipts?.target))
     }
 
     private static func reason(_ error: any Error) -> String {

@@ -137,7 +137,7 @@ private final class Listener: Sendable {
             exit(1)
         }
         switch event {
-        case .message: countDown()
+        case .message, .notification, .revoke: countDown()
         case .offline(let reason, _, .inForeground): end(with: reason)
         case .stopped(.refused(let code, let text)): end(with: "the gateway refused: \(code) \(text)")
         case .registered, .online, .gap, .tokenSaved, .offline, .stopped: break
@@ -162,6 +162,16 @@ private final class Listener: Sendable {
         stop()
     }
 
+    private func set(_ event: String, _ message: DeviceEvent.Message, _ line: inout JSONLine) {
+        line.set("event", event)
+        line.set("seq", message.seq)
+        line.set("msgId", message.messageID)
+        line.set("taskId", message.taskID)
+        line.set("offLine", message.isOffLine)
+        line.set("appId", appID)
+        if message.wasCompressed { line.set("compressed", true) }
+    }
+
     private func line(for event: DeviceEvent) -> JSONLine? {
         var line = JSONLine()
         switch event {
@@ -173,18 +183,19 @@ private final class Listener: Sendable {
             line.set("cid", cid)
             line.set("kept", keptMessages)
         case .message(let message):
-            line.set("event", "payload")
-            line.set("seq", message.seq)
-            line.set("msgId", message.messageID)
-            line.set("taskId", message.taskID)
-            line.set("offLine", message.isOffLine)
-            line.set("appId", appID)
-            if message.wasCompressed { line.set("compressed", true) }
+            set("payload", message, &line)
             if let text = String(validating: message.payload, as: UTF8.self) {
                 line.set("payload", text)
             } else {
                 line.set("payloadBase64", Data(message.payload).base64EncodedString())
             }
+        case .notification(let notification):
+            set("notification", notification.message, &line)
+            line.set("notification", notification.line)
+        case .revoke(let revoke):
+            set("revoke", revoke.message, &line)
+            line.set("oldTaskId", revoke.oldTaskID)
+            line.set("force", revoke.isForced)
         case .gap(let gap):
             var reasons = JSONLine()
             reasons.set("expired", gap.expired)

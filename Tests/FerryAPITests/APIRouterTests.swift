@@ -42,7 +42,8 @@ struct APIRouterTests {
     @Test(arguments: [
         "/", "/v2", "/v2/demo", "/v2//auth", "/v1/demo/auth", "/v2/demo/auth//", "/v2/demo/auth/a/b", "//v2/demo/auth",
         "/v2/demo/push/single", "/v2/demo/push/single/cid/a", "/v2/demo/push/single/alias/a", "/v2/demo/user/status",
-        "/v2/demo/user/status/a/b", "/v1/demo/devices", "/v1/demo/devices/a/b", "/v1/demo/messages", "/v1/demo/push/a", "/v1//push",
+        "/v2/demo/user/status/a/b", "/v1/demo/devices", "/v1/demo/devices/a/b", "/v1/demo/messages", "/v1/demo/push/a",
+        "/v1//push",
         "/v1/demo/devices/a/timeline/b", "/v1//devices/a/timeline",
         "/v2/demo/devices/a/timeline", "/healthz/a", "/Healthz", "/v2/demo/Auth", "/v2/demo/../auth",
     ])

@@ -1,4 +1,5 @@
-private import FerryAPI
+internal import FerryAPI
+internal import FerryCore
 internal import Testing
 
 struct APNsAlertTests {
@@ -48,13 +49,77 @@ struct APNsAlertTests {
         #expect(push.alert == nil)
     }
 
+    @Test func `a voip push needs a payload only`() {
+        let body = PushBody.ios(#""type":"voip","payload":"call""#)
+        #expect(payload(body) == #"{"aps":{},"payload":"call"}"#)
+        #expect(body.parsed().push?.traits.alertKind == .voip)
+        #expect(alert(body)?.pushType == .alert)
+    }
+
+    @Test func `a live activity has its own members`() {
+        let body = PushBody.ios(
+            #""type":"liveactivity","laId":"a1","aps":{"timestamp":"17","event":"end","content-state":{ "n" : [1] },"#
+                + #""dismissal-date":18,"alert":{"title":"t"}}"#)
+        #expect(
+            payload(body)
+                == #"{"aps":{"timestamp":17,"event":"end","content-state":{"n":[1]},"dismissal-date":18,"#
+                + #""alert":{"title":"t"},"mutable-content":1},"laId":"a1"}"#)
+        #expect(body.parsed().push?.traits.alertKind == .liveActivity)
+    }
+
+    @Test func `multimedia goes to the service extension`() {
+        let body = PushBody.ios(
+            #""multimedia":[{"url":"https://e.org/1","type":"1","only_wifi":true},{"url":"v","type":3}],"#
+                + #""aps":{"alert":{"title":"t"}}"#)
+        #expect(
+            payload(body)
+                == #"{"aps":{"alert":{"title":"t"},"mutable-content":1},"_grinfo_":["#
+                + #"{"url":"https://e.org/1","type":1,"only_wifi":true},{"url":"v","type":3,"only_wifi":false}]}"#)
+    }
+
+    @Test(arguments: [("+1", .add(1)), ("-12", .add(-12)), ("5", .set(5)), ("0", .set(0))] as [(String, AutoBadge)])
+    func `an automatic badge adds, takes away or sets`(text: String, change: AutoBadge) {
+        let with = PushBody.ios(#""auto_badge":"\#(text)","aps":{"alert":{"title":"t"}}"#)
+        #expect(with.parsed().push?.traits.badge == change)
+        #expect(PushBody.ios(#""auto_badge":"\#(text)""#).parsed().push?.traits == MessageTraits.none)
+    }
+
     static let refused: [(String, String)] = [
-        (#""type":"voip""#, "push_channel.ios.type is invalid: \"voip\" is not supported yet, only \"notify\" is"),
+        (#""type":"voip""#, "push_channel.ios.payload cannot be null"),
         (
-            #""type":"liveactivity""#,
-            "push_channel.ios.type is invalid: \"liveactivity\" is not supported yet, only \"notify\" is"
+            #""type":"voip","payload":"p","aps":{"content-available":1}"#,
+            "push_channel.ios.type is invalid: a voip push cannot be content-available"
         ),
-        (#""type":"x""#, "push_channel.ios.type is invalid: \"x\""),
+        (#""type":"liveactivity""#, "push_channel.ios.aps cannot be null"),
+        (#""type":"liveactivity","aps":{}"#, "push_channel.ios.aps.event can not be empty"),
+        (
+            #""type":"liveactivity","aps":{"event":"start"}"#,
+            "push_channel.ios.aps.event is invalid: \"start\", must be update or end"
+        ),
+        (
+            #""type":"liveactivity","aps":{"event":"end"}"#, "push_channel.ios.aps.content-state cannot be null"
+        ),
+        (
+            #""type":"liveactivity","aps":{"event":"end","content-state":[]}"#,
+            "push_channel.ios.aps.content-state type error: must be an object"
+        ),
+        (
+            #""type":"liveactivity","aps":{"event":"end","content-state":{}}"#,
+            "push_channel.ios.aps.timestamp can not be empty"
+        ),
+        (#""type":"x""#, "push_channel.ios.type is invalid: \"x\", must be notify, voip or liveactivity"),
+        (#""multimedia":{}"#, "push_channel.ios.multimedia type error: must be an array of objects"),
+        (#""multimedia":[1]"#, "push_channel.ios.multimedia type error: must be an array of objects"),
+        (#""multimedia":[{"type":1}]"#, "push_channel.ios.multimedia.url can not be empty"),
+        (#""multimedia":[{"url":"u"}]"#, "push_channel.ios.multimedia.type can not be empty"),
+        (
+            #""multimedia":[{"url":"u","type":4}]"#, "push_channel.ios.multimedia.type is invalid: 4, must be 1 to 3"
+        ),
+        (
+            #""multimedia":[{"url":"u","type":1},{"url":"u","type":1},{"url":"u","type":1},{"url":"u","type":1}]"#,
+            "push_channel.ios.multimedia size over limit: at most 3"
+        ),
+        (#""multimedia":[{"url":"u","type":1}]"#, "push_channel.ios.aps.alert cannot be null"),
         (#""type":1"#, "push_channel.ios.type type error: must be a string"),
         (#""payload":{}"#, "push_channel.ios.payload type error: must be a string"),
         (#""payload":"p""#, "push_channel.ios.aps.alert cannot be null"),
@@ -113,7 +178,8 @@ struct APNsAlertTests {
     @Test(arguments: refused.indices)
     func `a wrong alert is refused by the name of the field and its value`(index: Int) {
         let (members, message) = Self.refused[index]
-        #expect(PushBody.ios(members).parsed().error == .badParameter(message))
+        #expect(PushBody.ios(members).parsed().error?.message == message)
+        #expect(PushBody.ios(members).parsed().error?.code == 20001)
     }
 
     @Test(arguments: [(64, true), (65, false)] as [(Int, Bool)])

@@ -24,7 +24,7 @@ struct BroadcastPushTests {
         #expect(push.payload == Array("hello".utf8))
         #expect(push.ttl == .milliseconds(7_200_000))
         #expect(try read(body(settings: #"{"ttl":-1,"speed":0,"schedule_time":null}"#)).get().ttl == .liveOnly)
-        #expect(try read(body(more: #","push_channel":{"android":{"ups":1},"ios":null}"#)).get() == push)
+        #expect(try read(body(more: #","push_channel":{"android":{"ups":{}},"ios":null}"#)).get() == push)
     }
 
     static let refused: [(String, String, String)] = [
@@ -36,20 +36,33 @@ struct BroadcastPushTests {
             "settings.ttl is invalid: 259200001, must be -1 to 259200000 milliseconds"
         ),
         (#""all""#, #","settings":{"speed":10}"#, "settings.speed is invalid: not supported yet, leave it out or 0"),
-        (#""all""#, #","settings":{"schedule_time":1}"#, "settings.schedule_time is invalid: not supported yet"),
         (
-            #""all""#, #","settings":{"strategy":{"ios":2}}"#,
-            "settings.strategy.ios is invalid: 2 is not supported yet, only 1 is"
+            #""all""#, #","settings":{"schedule_time":"soon"}"#,
+            "settings.schedule_time type error: must be a whole number"
         ),
         (
-            #""all""#, #","push_channel":{"ios":{"type":"notify"}}"#,
+            #""all""#, #","settings":{"strategy":{"ios":2}}"#,
+            "push_channel.ios cannot be null: settings.strategy 2 sends it to APNs, and it needs an aps.alert or "
+                + "content-available"
+        ),
+        (
+            #""all""#,
+            #","settings":{"strategy":{"ios":3}},"push_channel":{"ios":{"aps":{"alert":{"title":"t"}}}}"#,
+            ""
+        ),
+        (
+            #""all""#, #","push_channel":{"ios":{"aps":{"alert":{"title":"t"}}}}"#,
             "push_channel.ios is invalid: not supported yet: a push to all devices wakes nobody"
+        ),
+        (
+            #""all""#, #","settings":{"filter_notify_off":true}"#,
+            "settings is invalid: a push to all devices has no filter, use a push to a tag"
         ),
     ]
 
     @Test(arguments: refused)
     func `what cannot be done is refused by name`(_ audience: String, _ more: String, _ message: String) {
-        #expect(read(body(audience: audience, more: more)).error?.message == message)
+        #expect(read(body(audience: audience, more: more)).error?.message ?? "" == message)
     }
 
     @Test func `the content is the payload and the ttl, whatever the request id`() throws {

@@ -21,8 +21,8 @@ struct SinglePushTests {
         let push = try #require(body.parsed().push)
         #expect(push.payload == Array("你\u{0}".utf8))
         #expect(push.cid == CID(hex: PushBody.cid))
-        let settings = #"{"ttl":null,"strategy":null,"speed":"fast"}"#
-        let channel = #"{"ios":null,"android":{"ups":1}}"#
+        let settings = #"{"ttl":null,"strategy":null,"speed":null,"haste":"great"}"#
+        let channel = #"{"ios":null,"android":{"ups":{}},"windows":1}"#
         #expect(PushBody(settings: settings, channel: channel).parsed().push?.alert == nil)
     }
 
@@ -56,14 +56,8 @@ struct SinglePushTests {
             PushBody(message: #"{"transmission":"a","notification":{}}"#),
             "please choose one of notification and transmission and revoke"
         ),
-        (
-            PushBody(message: #"{"notification":{}}"#),
-            "push_message.notification is invalid: not supported yet, use push_message.transmission"
-        ),
-        (
-            PushBody(message: #"{"revoke":{}}"#),
-            "push_message.revoke is invalid: not supported yet, use push_message.transmission"
-        ),
+        (PushBody(message: #"{"notification":{}}"#), "push_message.notification.title can not be empty"),
+        (PushBody(message: #"{"revoke":{}}"#), "push_message.revoke.old_task_id can not be empty"),
         (PushBody(message: #"{"transmission":""}"#), "push_message.transmission can not be empty"),
         (PushBody(message: #"{"transmission":{}}"#), "push_message.transmission type error: must be a string"),
         (
@@ -80,12 +74,8 @@ struct SinglePushTests {
         (PushBody(settings: #"{"ttl":1.0}"#), "settings.ttl type error: must be a whole number"),
         (PushBody(settings: #"{"strategy":1}"#), "settings.strategy type error: must be an object"),
         (
-            PushBody(settings: #"{"strategy":{"default":2}}"#),
-            "settings.strategy.default is invalid: 2 is not supported yet, only 1 is"
-        ),
-        (
-            PushBody(settings: #"{"strategy":{"default":1,"ios":"4"}}"#),
-            "settings.strategy.ios is invalid: 4 is not supported yet, only 1 is"
+            PushBody(settings: #"{"strategy":{"default":0}}"#),
+            "settings.strategy.default is invalid: 0, must be 1 to 4"
         ),
         (
             PushBody(settings: #"{"strategy":{"ios":5}}"#), "settings.strategy.ios is invalid: 5, must be 1 to 4"

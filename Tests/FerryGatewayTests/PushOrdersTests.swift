@@ -7,6 +7,12 @@ internal import Testing
 struct PushOrdersTests {
     private let zero = Identifier128(high: 0, low: 0)
 
+    private var traits: MessageTraits {
+        var traits = MessageTraits.none
+        (traits.kind, traits.route) = (.notification, .wakeFirst)
+        return traits
+    }
+
     private func order(_ number: UInt64) -> PushOrder {
         PushOrder(
             app: 0, cid: CID(Identifier128(high: 0, low: number)), key: RequestKey(key: zero, content: zero),
@@ -19,11 +25,11 @@ struct PushOrdersTests {
         [1, 2, 3].withUnsafeBytes { orders.append(order(1), payload: $0) }
         [9, 8].withUnsafeBytes { payload in
             let alert = APNsAlert(payload: [7, 7, 7], collapseID: "news", pushType: .background)
-            orders.append(order(2), requestID: "request-2", payload: payload, alert: alert)
+            orders.append(order(2), requestID: "request-2", traits: traits, payload: payload, alert: alert)
         }
         [5].withUnsafeBytes { payload in
             let alert = APNsAlert(payload: [6], collapseID: nil, pushType: .alert)
-            orders.append(order(3), requestID: "request-3", payload: payload, alert: alert)
+            orders.append(order(3), requestID: "request-3", traits: .none, payload: payload, alert: alert)
         }
         return orders
     }
@@ -35,6 +41,8 @@ struct PushOrdersTests {
         #expect(content.alert?.body.elementsEqual([7, 7, 7]) == true)
         #expect(content.alert?.collapseID?.elementsEqual("news".utf8) == true)
         #expect(content.alert?.isBackground == true)
+        #expect(MessageTraits(encoded: content.traits) == traits)
+        #expect(order.hasTraits && order.kind == .notification && order.route == .wakeFirst)
     }
 
     @Test func `Each push finds its own content among those of others`() {
@@ -48,6 +56,7 @@ struct PushOrdersTests {
             let third = PushOrders.content(of: orders.orders[2], in: contents)
             #expect(third.alert?.collapseID == nil && third.alert?.isBackground == false)
             #expect(third.alert?.body.elementsEqual([6]) == true)
+            #expect(third.traits.isEmpty && !orders.orders[2].hasTraits)
         }
     }
 
@@ -57,7 +66,7 @@ struct PushOrdersTests {
             let alone = PushOrders.alone(orders.orders[1], in: contents)
             #expect(alone.orders.count == 1)
             alone.withContents { own in
-                #expect(own.count == 9 + 4 + 3 + 2 * MemoryLayout<Int>.size)
+                #expect(own.count == 9 + traits.encoded.count + 4 + 3 + 2 * MemoryLayout<Int>.size)
                 expectSecond(alone.orders[0], own)
             }
         }

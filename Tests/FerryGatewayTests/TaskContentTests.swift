@@ -6,14 +6,19 @@ internal import Testing
 @testable private import FerryGateway
 
 struct TaskContentTests {
-    private static func content(_ number: UInt64, payload: Int = 100, alert: OwnAlert? = nil) throws -> TaskContent {
+    private static func content(
+        _ number: UInt64, payload: Int = 100, alert: OwnAlert? = nil, traits: MessageTraits = .none
+    ) throws
+        -> TaskContent
+    {
         let task = ListTask(
             app: try #require(AppID("app-1")),
             taskID: TaskID(Identifier128(high: 7, low: number), monthDay: 1231, kind: .list),
             createdAt: Instant(milliseconds: 1), timeToLive: 1_000, payloadBytes: UInt32(payload),
             hasAlert: alert != nil, request: Identifier128(high: 1, low: number),
             content: Identifier128(high: 2, low: number))
-        return TaskContent(task, payload: [UInt8](repeating: UInt8(number), count: payload), alert: alert)
+        return TaskContent(
+            task, payload: [UInt8](repeating: UInt8(number), count: payload), alert: alert, traits: traits)
     }
 
     @Test func `A content comes back from its row, and from no other bytes`() throws {
@@ -21,11 +26,14 @@ struct TaskContentTests {
             nil, OwnAlert(body: Array("{}".utf8), collapseID: nil, isBackground: false),
             OwnAlert(body: Array("{\"aps\":{}}".utf8), collapseID: "news", isBackground: true),
         ]
-        for alert in alerts {
-            let content = try Self.content(1, alert: alert)
+        var typed = MessageTraits.none
+        (typed.kind, typed.route, typed.otherRoute, typed.groupName) = (.notification, .wakeFirst, .ownFirst, "spring")
+        for (alert, traits) in alerts.flatMap({ [($0, MessageTraits.none), ($0, typed)] }) {
+            let content = try Self.content(1, alert: alert, traits: traits)
             let again = try #require(TaskContent(content.task, encoded: content.encoded))
             #expect(again.payload == content.payload)
             #expect(again.alert == content.alert)
+            #expect(again.traits == traits)
             for end in 0..<content.encoded.count {
                 #expect(TaskContent(content.task, encoded: Array(content.encoded[..<end])) == nil)
             }

@@ -63,6 +63,11 @@ struct DeviceMatrixTests {
             "background", "one in flight when the app went there", true,
             [attach(one), message(2), sent2, .detached(one, .background)]
         ),
+        (
+            "session, handed over", "by strategy 2; another message waits behind it", true,
+            [attach(one), message(2, .wakeOnly), message(4)]
+        ),
+        ("offline, handed over", "by strategy 4", true, [message(2, .wakeFirst)]),
     ]
 
     private static let events: [(name: String, later: Duration, event: DeviceEvent)] = [
@@ -71,6 +76,8 @@ struct DeviceMatrixTests {
         ("message, own alert", .zero, message(20, .ownAlert)),
         ("message, live only", .zero, message(20, .liveOnly)),
         ("message, live only, alert", .zero, message(20, .liveOnlyWithAlert)),
+        ("message, strategy 2", .zero, message(20, .wakeOnly)),
+        ("message, strategy 4", .zero, message(20, .wakeFirst)),
         ("attached 1", .zero, attach(one)),
         ("attached 2, has 2", .zero, attach(two, lastSeq: 2)),
         ("detached 1 lost", .zero, .detached(one, .lost)),
@@ -86,10 +93,15 @@ struct DeviceMatrixTests {
         ("default stub answered", .zero, standard),
         ("own stub answered", .zero, own),
         ("own stub withdrawn", .zero, .stubWithdrawn(Seq(2))),
+        ("2 taken back", .zero, .takenBack(Seq(2), .taskStopped)),
+        ("hand-over of 2 accepted", .zero, .handOverAnswered(Seq(2), isAccepted: true)),
+        ("hand-over of 2 refused", .zero, .handOverAnswered(Seq(2), isAccepted: false)),
+        ("kind of 2 not taken", .zero, .kindNotTaken(Seq(2))),
         ("token", .zero, .tokenChanged(hasToken: true)),
         ("token gone", .zero, .tokenChanged(hasToken: false)),
         ("time", .zero, .timePassed),
         ("time, grace over", .seconds(5), .timePassed),
+        ("time, hand-over too long", .seconds(10), .timePassed),
         ("time, ttl over", .seconds(100), .timePassed),
     ]
 

@@ -14,6 +14,8 @@ struct DeviceModel: Hashable {
         var isOver = false
         /// A broadcast that the machine was told of as missed: it was never in its log.
         var isMissed = false
+        /// The wake-up channel has it, and has not answered.
+        var isHandingOver = false
 
         var seq: Seq { kept.seq }
         var isKept: Bool { end == nil }
@@ -42,6 +44,7 @@ struct DeviceModel: Hashable {
     /// The stub requests that the wake-up channel has not answered.
     var outstanding: [StubPlan] = []
     var coolingUntil: Instant?
+    var handOverUntil: Instant?
 
     init(acknowledged: Seq = .zero, hasToken: Bool) {
         self.acknowledged = acknowledged
@@ -64,7 +67,7 @@ struct DeviceModel: Hashable {
 
     mutating func handle(_ event: DeviceEvent, now: Instant, policy: DeliveryPolicy) {
         switch event {
-        case .messageSynced(let message): accept(message, policy: policy)
+        case .messageSynced(let message): accept(message, now: now, policy: policy)
         case .attached(let session, let lastSeq, let messages, let bytes, let continues):
             if case .grace(let until) = presence, until <= now {
                 for index in self.messages.indices where self.messages[index].isKept {
@@ -108,6 +111,12 @@ struct DeviceModel: Hashable {
         case .stubAnswered(let plan):
             if let index = outstanding.firstIndex(of: plan) { outstanding.remove(at: index) }
             if case .standard = plan { coolingUntil = now + policy.stubCooldown }
+        case .handOverAnswered(let seq, let isAccepted):
+            forget(seq)
+            endHandOver(of: seq, isAccepted ? .handed : .failed, now: now, policy)
+        case .stubWithdrawn(let seq) where messages.contains { $0.seq == seq && $0.kept.route.handsOver }:
+            forget(seq)
+            endHandOver(of: seq, .failed, now: now, policy)
         case .stubWithdrawn(let seq):
             outstanding.removeAll { if case .own(let message) = $0 { message.seq == seq } else { false } }
             if let index = messages.firstIndex(where: { $0.seq == seq }) { messages[index].isStubAsked = false }
@@ -124,19 +133,57 @@ struct DeviceModel: Hashable {
             messages.append(message)
             missing.insert(seq)
             untold += 1
+        case .takenBack(let seq, let reason):
+            for index in messages.indices where messages[index].seq == seq && messages[index].isKept {
+                messages[index].end = reason.state
+            }
         case .unreadable(let seq):
             guard let index = messages.firstIndex(where: { $0.seq == seq && $0.isKept }),
                 !inFlight.contains(messages[index])
             else { return }
             messages[index].end = .failed
+        case .kindNotTaken(let seq):
+            guard let index = messages.firstIndex(where: { $0.seq == seq && $0.isKept }),
+                !inFlight.contains(messages[index])
+            else { return }
+            messages[index].end = .skipped
         case .timePassed:
+            if let until = handOverUntil, until <= now {
+                for message in messages where message.isHandingOver {
+                    endHandOver(of: message.seq, .failed, now: now, policy)
+                }
+                handOverUntil = nil
+            }
             expire(now)
             if case .grace(let until) = presence, until <= now { becomeOffline(now, policy) }
             if let until = coolingUntil, until <= now { coolingUntil = nil }
         }
     }
 
-    private mutating func accept(_ message: KeptMessage, policy: DeliveryPolicy) {
+    private mutating func forget(_ seq: Seq) {
+        outstanding.removeAll { if case .own(let message) = $0 { message.seq == seq } else { false } }
+    }
+
+    private mutating func endHandOver(of seq: Seq, _ state: DeliveryState, now: Instant, _ policy: DeliveryPolicy) {
+        guard let index = messages.firstIndex(where: { $0.seq == seq && $0.isHandingOver && $0.isKept }) else { return }
+        messages[index].isHandingOver = false
+        if state == .handed || messages[index].kept.route == .wakeOnly {
+            messages[index].end = state
+        } else if messages[index].kept.isLiveOnly, !isAttached {
+            messages[index].end = .expired
+        }
+        if !messages.contains(where: { $0.isHandingOver && $0.isKept }) { handOverUntil = nil }
+        expire(now)
+        enforceCap(policy)
+    }
+
+    private mutating func accept(_ message: KeptMessage, now: Instant, policy: DeliveryPolicy) {
+        if message.route.handsOver {
+            messages.append(Message(kept: message, wasOffline: true, isHandingOver: true))
+            handOverUntil = min(handOverUntil ?? .distantFuture, now + policy.handOverTime)
+            enforceCap(policy)
+            return
+        }
         messages.append(Message(kept: message, end: nil, wasOffline: presence == .offline))
         if message.isLiveOnly && !isAttached {
             messages[messages.count - 1].end = .expired
@@ -149,7 +196,9 @@ struct DeviceModel: Hashable {
         guard policy.capPolicy == .dropOldest else { return }
         while own.count > policy.messageCap.value || ownBytes > policy.byteCap.value {
             let exempt = inFlight
-            guard let oldest = own.dropLast().first(where: { !exempt.contains($0) }) else { return }
+            guard let oldest = own.dropLast().first(where: { !exempt.contains($0) && !$0.isHandingOver }) else {
+                return
+            }
             drop(oldest.seq, .overflowed)
         }
     }
@@ -171,6 +220,7 @@ struct DeviceModel: Hashable {
         for index in messages.indices where messages[index].isKept && messages[index].seq <= seq {
             messages[index].end = .delivered
         }
+        if !messages.contains(where: { $0.isHandingOver && $0.isKept }) { handOverUntil = nil }
         missing = missing.filter { $0 > seq }
         acknowledged = seq
         sent = max(sent, seq)
@@ -178,7 +228,8 @@ struct DeviceModel: Hashable {
     }
 
     private mutating func endLiveOnly() {
-        for index in messages.indices where messages[index].isKept && messages[index].kept.isLiveOnly {
+        for index in messages.indices
+        where messages[index].isKept && messages[index].kept.isLiveOnly && !messages[index].isHandingOver {
             messages[index].end = .expired
         }
     }
@@ -187,7 +238,7 @@ struct DeviceModel: Hashable {
         let exempt = inFlight
         for message in kept
         where !message.kept.isLiveOnly && (message.isOver || message.kept.expiresAt <= now)
-            && !exempt.contains(message)
+            && !exempt.contains(message) && !message.isHandingOver
         {
             drop(message.seq, .expired)
         }

@@ -9,6 +9,16 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
         case short, long, liveOnly, ownAlert, liveOnlyWithAlert
         /// Of broadcasts.
         case shared, sharedLiveOnly
+        /// By strategies 2 and 4.
+        case wakeOnly, wakeFirst, wakeFirstLiveOnly
+
+        var route: DeliveryRoute {
+            switch self {
+            case .wakeOnly: .wakeOnly
+            case .wakeFirst, .wakeFirstLiveOnly: .wakeFirst
+            case .short, .long, .liveOnly, .ownAlert, .liveOnlyWithAlert, .shared, .sharedLiveOnly: .ownFirst
+            }
+        }
 
         var isShared: Bool { self == .shared || self == .sharedLiveOnly }
 
@@ -22,12 +32,12 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
 
         func message(seq: UInt64, now: Instant, bytes: UInt32, stub: KeptMessage.Stub) -> KeptMessage {
             if isShared { return message(seq: seq) }
-            let isLiveOnly = self == .liveOnly || self == .liveOnlyWithAlert
+            let isLiveOnly = self == .liveOnly || self == .liveOnlyWithAlert || self == .wakeFirstLiveOnly
             return KeptMessage(
                 seq: Seq(seq), expiresAt: now + .milliseconds(isLiveOnly ? 0 : self == .short ? 1_000 : 100_000),
                 location: RecordLocation(segment: 1, offset: 0, length: 0), payloadBytes: bytes, isLiveOnly: isLiveOnly,
-                hasOwnAlert: self == .ownAlert || self == .liveOnlyWithAlert, wasOffline: false,
-                stub: self == .liveOnly ? .notWanted : stub)
+                hasOwnAlert: self == .ownAlert || self == .liveOnlyWithAlert || route.handsOver, wasOffline: false,
+                stub: self == .liveOnly ? .notWanted : route.handsOver ? .due : stub, route: route)
         }
     }
 
@@ -48,6 +58,8 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
     /// Whether a message may carry the presence of a moment before.
     var hasLateAccepts = false
     var acknowledges = true
+    /// Whether senders take messages back.
+    var takesBack = false
 
     var policy: DeliveryPolicy {
         var policy = DeliveryPolicy()
@@ -56,6 +68,7 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
         policy.capPolicy = capPolicy
         policy.reattachGrace = .seconds(1)
         policy.stubCooldown = .seconds(1)
+        policy.handOverTime = .seconds(1)
         return policy
     }
 
@@ -98,12 +111,23 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
                 steps.append(.event(.acknowledged(Seq(seq))))
             }
         }
-        if let first = model.kept.first, acknowledges { steps.append(.event(.unreadable(first.seq))) }
+        if takesBack {
+            steps += model.kept.filter { !$0.isHandingOver }.map { .event(.takenBack($0.seq, .taskStopped)) }
+        }
+        if let first = model.kept.first, acknowledges, !first.isHandingOver {
+            steps += [.event(.unreadable(first.seq)), .event(.kindNotTaken(first.seq))]
+        }
         if model.unsyncedDrops > 0 { steps.append(.event(.dropSynced)) }
         if model.unsyncedDue > 0 { steps.append(.event(.dueSynced)) }
-        steps += model.outstanding.map { .event(.stubAnswered($0)) }
-        if model.presence != .offline {
-            for case .own(let message) in model.outstanding { steps.append(.event(.stubWithdrawn(message.seq))) }
+        for plan in model.outstanding {
+            guard case .own(let message) = plan, message.route.handsOver else {
+                steps.append(.event(.stubAnswered(plan)))
+                continue
+            }
+            steps += [true, false].map { .event(.handOverAnswered(message.seq, isAccepted: $0)) }
+        }
+        for case .own(let message) in model.outstanding where model.presence != .offline || message.route.handsOver {
+            steps.append(.event(.stubWithdrawn(message.seq)))
         }
         if changesToken { steps.append(.event(.tokenChanged(hasToken: !model.hasToken))) }
         if world.now.milliseconds < 1_000 + waits * 1_000 { steps.append(.wait(milliseconds: 1_000)) }

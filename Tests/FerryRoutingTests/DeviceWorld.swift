@@ -160,6 +160,11 @@ struct DeviceWorld: Hashable {
         let known = model.messages[index]
         try Violation.unless(known.kept.hasOwnAlert, "an own stub for a message without an alert of its own")
         try Violation.unless(!known.isStubAsked, "a second stub for message \(message.seq)")
+        guard !message.route.handsOver else {
+            try Violation.unless(known.isKept && known.isHandingOver, "a message is handed over that has ended")
+            model.messages[index].isStubAsked = true
+            return model.outstanding.append(.own(message))
+        }
         try Violation.unless(model.hasToken, "a stub without a token")
         if known.kept.isLiveOnly {
             try Violation.unless(known.end == .expired, "a stub for a live-only message that did not expire")
@@ -265,6 +270,9 @@ extension DeviceWorld {
             try Violation.unless(message.seq == unsent?.seq, "next is the first that was not sent")
             try Violation.unless(message.isLiveOnly || message.expiresAt > now, "an expired message is offered")
             try Violation.unless(
+                !model.kept.contains { $0.isHandingOver && $0.seq <= message.seq },
+                "a message is offered that the wake-up channel has, or one behind it")
+            try Violation.unless(
                 model.unsyncedFrom.map { message.seq < $0 } ?? true, "a message behind a drop that is not on disk")
             try Violation.unless(
                 untold.filter { !model.missingShared.contains($0) }.max().map { $0 > message.seq } ?? true,
@@ -286,7 +294,9 @@ extension DeviceWorld {
                     || Int64(machine.window.inFlightBytes) + bytes > Int64(model.windowBytes))
             let isOver = unsent.map { !$0.kept.isLiveOnly && $0.kept.expiresAt <= now } ?? false
             let waitsForDisk = model.unsyncedDrops > 0
-            try Violation.unless(isFull || isOver || waitsForDisk, "an entry may go, and none is offered")
+            let isWithChannel = unsent?.isHandingOver ?? false
+            try Violation.unless(
+                isFull || isOver || waitsForDisk || isWithChannel, "an entry may go, and none is offered")
         }
         let upcoming = machine.upcoming(count: 8, bytes: 1 << 20).map(\.seq)
         let unsentSeqs = model.isAttached ? model.own.map(\.seq).filter { $0 > model.sent } : []

@@ -7,13 +7,13 @@ enum Sample {
 
     static func message(
         _ device: UInt64, seq: UInt64, payload: Int = 20, at: Int64 = 1_000, ttl: Int64 = 60_000,
-        stub: StubNeed = .due, request: RequestKey? = nil, alert: OwnAlert? = nil
+        stub: StubNeed = .due, request: RequestKey? = nil, traits: MessageTraits = .none, alert: OwnAlert? = nil
     ) -> AcceptedMessage {
         AcceptedMessage(
             cid: cid(device), seq: Seq(seq), messageID: MessageID(Identifier128(high: device, low: seq)),
             taskID: TaskID(Identifier128(high: 9, low: seq), monthDay: 1231, kind: .single),
             acceptedAt: Instant(milliseconds: at), expiresAt: Instant(milliseconds: at + ttl), stub: stub,
-            wasOnline: stub == .none, request: request, alert: alert,
+            wasOnline: stub == .none, request: request, traits: traits, alert: alert,
             payload: (0..<payload).map { UInt8(truncatingIfNeeded: $0 &+ Int(seq)) })
     }
 
@@ -55,6 +55,14 @@ enum Sample {
         PushToken(environment: .production, bytes: [UInt8](repeating: fill, count: 32))
     }
 
+    static let traits: MessageTraits = {
+        var traits = MessageTraits.none
+        traits.kind = .notification
+        traits.route = .wakeFirst
+        traits.groupName = "spring"
+        return traits
+    }()
+
     /// At least one of every kind, with and without their optional parts.
     static let records: [Record] = {
         let request = RequestKey(key: Identifier128(high: 5, low: 6), content: Identifier128(high: 7, low: 8))
@@ -68,6 +76,8 @@ enum Sample {
             .messageAccepted(message(1, seq: .max, payload: 0, ttl: 0, stub: .notWanted)),
             .messageAccepted(message(1, seq: 300, payload: 300, stub: .none, request: request, alert: alert)),
             .messageAccepted(message(1, seq: 301, stub: .noToken, alert: silent)),
+            .messageAccepted(message(1, seq: 304, request: request, traits: traits)),
+            .messageAccepted(message(1, seq: 303, traits: traits, alert: alert)),
             .messageAccepted(reference(1, seq: 302)),
             .messageAccepted(reference(1, seq: 1 << 40, payload: 65_536, ttl: 0, stub: .none, hasAlert: true)),
             .acknowledged(cid: cid(1), upTo: Seq(7)),
@@ -80,6 +90,10 @@ enum Sample {
             records.append(.deviceRegistered(registration))
         }
         if let broadcast = broadcast(4) { records.append(.broadcastAccepted(broadcast)) }
+        if var typed = broadcast(6) {
+            typed.traits = traits
+            records.append(.broadcastAccepted(typed))
+        }
         if let liveOnly = broadcast(5, payload: 0, ttl: 0) { records.append(.broadcastAccepted(liveOnly)) }
         let task = Identifier128(high: 8, low: 4)
         let places: [(partition: Partition, seq: Seq)] = [0, 1, 200, 1_023].map {
@@ -95,6 +109,7 @@ enum Sample {
                 ControlRow(.receipt, Partition(index: 0), key: [], value: []),
                 ControlRow(.profile, Partition(index: 300), key: [0, 255], value: nil),
             ]))
+        records.append(.broadcastStopped(task: task))
         for state in DeliveryState.allCases where state.isTerminal && state != .delivered {
             records.append(.settled(cid: cid(3), seq: Seq(4), state: state))
         }

@@ -68,7 +68,7 @@ enum FrameFields {
             ]
         case .push(let push):
             return [
-                "type": "push", "seq": "\(push.seq)", "flags": "\(push.flags.rawValue & 3)",
+                "type": "push", "seq": "\(push.seq)", "flags": "\(push.flags.rawValue & 15)",
                 "msgid": push.messageID.description, "taskid": push.taskID, "payload": Hexadecimal.encode(push.payload),
             ]
         case .gap(let gap):
@@ -101,7 +101,7 @@ enum FrameFields {
         for (name, value) in object {
             switch name {
             case "flags":
-                let known = object["type"] as? String == "resumed" ? 1 : 3
+                let known = ["resumed": 1, "push": 15][object["type"] as? String ?? ""] ?? 3
                 fields[name] = "\((try Samples.unwrap(value as? Int)) & known)"
             case "reasons": fields[name] = try sums(try Samples.unwrap(value as? [[String: Any]]))
             case "extensions":

@@ -38,8 +38,13 @@ struct RegistryTests {
 
     @Test func `the bits of flags and capabilities are the registry's`() throws {
         var ours: [String: Set<UInt64>] = [:]
-        for name in ["login", "register"] { ours[name] = [AttachWishes.Capabilities.compressedPayloads.rawValue] }
+        for name in ["login", "register"] {
+            ours[name] = Set([AttachWishes.Capabilities.compressedPayloads, .typedContents].map(\.rawValue))
+        }
         ours["push"] = Set([PushFrame.Flags.offLine, .compressed].map { UInt64($0.rawValue) })
+        for kind in ContentKind.allCases where kind != .transmission {
+            ours["push"]?.insert(UInt64(PushFrame.Flags(kind, isOffLine: false).rawValue))
+        }
         // The others are fields of their own here: what they write is what counts.
         let plain = WelcomeFrame(sessionID: SessionID(rawValue: 0), epoch: .none, isResumed: false)
         var resumed = plain

@@ -343,7 +343,8 @@ class Device:
     def _introduce(self, link: Link, name: str, values: dict[str, Any], key: bytes, opening: list[bytes]) -> bytes:
         """Sends `login` or `register`; returns its whole body."""
         values = {**values, "appId": self._options.app, "keepAlive": 0, "window": 0,
-                  "capabilities": wire.CAPABILITY_COMPRESSED_PAYLOADS if self._compression else 0}
+                  "capabilities": wire.CAPABILITY_TYPED_CONTENTS | (
+                      wire.CAPABILITY_COMPRESSED_PAYLOADS if self._compression else 0)}
         extensions = [(wire.EXTENSION_CLIENT_INFO, CLIENT_INFO)]
         if self._token and self._token != self._store.saved.savedToken:
             data = bytes([self._options.environment]) + self._options.device_token
@@ -478,14 +479,27 @@ class Device:
                 reasons[name] = reasons.get(name, 0) + count
             emit("gap", count=frame["count"], reasons=reasons)
             return
-        try:
-            payload = {"payload": frame["payload"].decode()}
-        except UnicodeDecodeError:
-            payload = {"payloadBase64": base64.b64encode(frame["payload"]).decode()}
-        emit("payload", seq=frame["seq"], msgId=frame["msgid"].hex(), taskId=frame["taskid"],
+        kind = wire.kind_of(frame["flags"])
+        if kind == wire.NOTIFICATION:
+            event, says = "notification", {"notification": wire.content(kind, frame["payload"])}
+        elif kind == wire.REVOKE:
+            revoke = wire.content(kind, frame["payload"])
+            event, says = "revoke", {"oldTaskId": revoke.get("taskid", ""), "force": revoke.get("force", False)}
+        elif kind != wire.TRANSMISSION:
+            return  # of a later version: acknowledged and not handed over [TYP-004]
+        else:
+            event, says = "payload", self._payload(frame["payload"])
+        emit(event, seq=frame["seq"], msgId=frame["msgid"].hex(), taskId=frame["taskid"],
              offLine=bool(frame["flags"] & wire.FLAG_OFFLINE), appId=self._options.app,
-             **({"compressed": True} if frame["flags"] & wire.FLAG_COMPRESSED else {}), **payload)
+             **({"compressed": True} if frame["flags"] & wire.FLAG_COMPRESSED else {}), **says)
         self._payloads += 1
+
+    @staticmethod
+    def _payload(data: bytes) -> dict[str, str]:
+        try:
+            return {"payload": data.decode()}
+        except UnicodeDecodeError:
+            return {"payloadBase64": base64.b64encode(data).decode()}
 
     def _acknowledge(self, link: Link) -> None:
         """Stores the place in the stream, then acknowledges all up to it [DLV-006]."""

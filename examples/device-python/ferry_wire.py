@@ -25,9 +25,10 @@ PROTOCOL_ERROR, VERSION_NOT_SUPPORTED, FRAME_TOO_LARGE, FIELD_OUT_OF_RANGE = 500
 
 TO_GATEWAY, TO_DEVICE, BOTH = "toGateway", "toDevice", "both"
 EXTENSION_DEVICE_TOKEN, EXTENSION_CLIENT_INFO = 1, 2
-CAPABILITY_COMPRESSED_PAYLOADS = 1  # of login and register
+CAPABILITY_COMPRESSED_PAYLOADS, CAPABILITY_TYPED_CONTENTS = 1, 2  # of login and register
 FLAG_RESUMED, FLAG_COMPRESSED_PAYLOADS = 1, 2  # of welcome
 FLAG_OFFLINE, FLAG_COMPRESSED = 1, 2  # of push
+TRANSMISSION, NOTIFICATION, REVOKE = 0, 1, 2  # bits 2 and 3 of its flags [TYP-002]
 GAP_REASONS = {1: "expired", 2: "overflowed"}
 
 BACK_OFF, RECONNECT, REGISTER_ANEW, WAIT_FOR_FOREGROUND, STOP = (
@@ -268,6 +269,53 @@ def inflated(payload: bytes) -> bytes:
     if len(original) != length or not stream.eof or stream.unused_data:
         raise Fault(PROTOCOL_ERROR, "a compressed payload is not as long as it says")
     return original
+
+
+TEXT, NUMBER, MARK = "text", "number", "mark"
+CONTENT_FIELDS = {
+    NOTIFICATION: {
+        1: ("title", TEXT), 2: ("body", TEXT), 3: ("bigText", TEXT), 4: ("bigImage", TEXT), 5: ("logo", TEXT),
+        6: ("logoUrl", TEXT), 7: ("channelId", TEXT), 8: ("channelName", TEXT), 9: ("channelLevel", NUMBER),
+        10: ("clickType", TEXT), 11: ("clickTarget", TEXT), 12: ("notifyId", NUMBER), 13: ("ringName", TEXT),
+        14: ("badgeAddition", NUMBER), 15: ("threadId", TEXT), 16: ("redisplayFrequency", NUMBER),
+        17: ("redisplayDuration", NUMBER), 18: ("category", TEXT), 19: ("shownFrom", NUMBER),
+        20: ("shownUntil", NUMBER), 21: ("wifiOnly", MARK)},
+    REVOKE: {1: ("taskid", TEXT), 2: ("force", MARK)},
+}
+
+
+def kind_of(flags: int) -> int:
+    """The kind of a push's payload [TYP-002]."""
+    return flags >> 2 & 3
+
+
+def content(kind: int, payload: bytes) -> dict[str, Any]:
+    """The fields of a typed content, up to the first that is cut short [TYP-006...TYP-008]."""
+    found: dict[str, Any] = {}
+    seen = set()
+    reader = _Reader(payload)
+    while not reader.at_end():
+        try:
+            tag, data = reader.varint(), reader.string()
+        except Fault:
+            break
+        if tag in seen or tag not in CONTENT_FIELDS[kind]:
+            continue
+        seen.add(tag)
+        name, form = CONTENT_FIELDS[kind][tag]
+        if form == TEXT:
+            found[name] = data.decode(errors="replace")
+        elif form == MARK:
+            found[name] = True
+        else:
+            inner = _Reader(data)
+            try:
+                number = inner.varint()
+            except Fault:
+                continue
+            if inner.at_end():
+                found[name] = number
+    return found
 
 
 class FrameSplitter:

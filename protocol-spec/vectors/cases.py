@@ -25,6 +25,7 @@ REGISTER = {"appId": "demo.app-1", "installationKey": INSTALLATION, "keepAlive":
             "capabilities": 0}
 WELCOME = {"sessionId": SESSION, "epoch": EPOCH, "flags": 0, "serverTime": 1796050000000, "keepAlive": 240,
            "window": 64, "windowBytes": 262144, "keptMessages": 3, "keptBytes": 90}
+NOTIFICATION = bytes.fromhex("01024869020474657874")  # title "Hi", body "text"
 PUSH = {"seq": 42, "flags": 0, "msgid": MSGID, "taskid": TASKID, "payload": b'{"hello":"world"}'}
 # As in payload_cases.py: a frame's reader does not look into it.
 COMPRESSED = bytes.fromhex(
@@ -236,6 +237,10 @@ def push():
     group.good("unknown-flags", ["FRM-018", "DLV-002"], PUSH | {"flags": 0xFE})
     group.good("compressed", ["DLV-002", "CMP-004"], PUSH | {"flags": 2, "payload": COMPRESSED})
     group.good("compressed-offline", ["DLV-002", "CMP-004"], PUSH | {"flags": 3, "payload": COMPRESSED})
+    group.good("notification", ["TYP-002", "TYP-006"], PUSH | {"flags": 4, "payload": NOTIFICATION})
+    group.good("notification-offline", ["TYP-002", "TYP-006"], PUSH | {"flags": 5, "payload": NOTIFICATION})
+    group.good("revoke", ["TYP-002", "TYP-010"], PUSH | {"flags": 8, "payload": b"\x01" + string(TASKID.encode())})
+    group.good("kind-3", ["TYP-004"], PUSH | {"flags": 12})
     for seq in (0, 1, 127, 128, 16383, 16384, (1 << 32) - 1, 1 << 32, (1 << 53) + 1, (1 << 63) - 1, 1 << 63, TOP):
         group.good(f"seq-{seq}", ["DLV-002", "FRM-004"], PUSH | {"seq": seq})
     group.good("payload-empty", ["DLV-003"], PUSH | {"payload": b""})

@@ -56,6 +56,15 @@ def registries(found):
             found.append(f"10-backend-link.md: {item['name']}")
 
 
+def contents(found):
+    """Each field stands in a row of the chapter's tables."""
+    text = chapters()["12-typed-contents.md"]
+    for kind in codec.registry("contents")["kinds"]:
+        for item in kind.get("fields", []):
+            if f"| {item['tag']} | `{item['name']}` | {item['form']} |" not in text:
+                found.append(f"12-typed-contents.md: {kind['name']} {item['name']}")
+
+
 def flags(found, names):
     """Each bit is one of a field that its frames have, stands in the text of its requirement, and is there once."""
     text = "".join(chapters().values())
@@ -124,6 +133,7 @@ def problems():
     cited(found, names)
     registries(found)
     flags(found, names)
+    contents(found)
     example(found)
     dialogues(found)
     return found

@@ -218,6 +218,37 @@ def decode(data, direction):
     return known["name"], values, extensions, tail
 
 
+CONTENTS = {item["kind"]: item for item in registry("contents")["kinds"]}
+
+
+def content(kind, payload):
+    """The fields of a typed content, up to the first that is cut short [TYP-006...TYP-008]."""
+    known = {item["tag"]: item for item in CONTENTS[kind]["fields"]}
+    out, reader, seen = {"kind": CONTENTS[kind]["name"]}, Reader(payload), set()
+    while reader.at < len(payload):
+        try:
+            tag, data = reader.varint(), reader.string(None)
+        except Fault:
+            break
+        item = known.get(tag)
+        if item is None or tag in seen:
+            continue
+        seen.add(tag)
+        if item["form"] == "text":
+            out[item["name"]] = data.decode(errors="replace")
+        elif item["form"] == "mark":
+            out[item["name"]] = True
+        else:
+            inner = Reader(data)
+            try:
+                number = inner.varint()
+            except Fault:
+                continue
+            if inner.at == len(data):
+                out[item["name"]] = number
+    return out
+
+
 def inflate(payload):
     """The original of a compressed payload."""
     reader = Reader(payload)

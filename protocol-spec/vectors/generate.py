@@ -10,6 +10,7 @@ import sys
 import cases
 import check
 import codec
+import content_cases
 import link_cases
 import payload_cases
 import transcripts
@@ -92,6 +93,12 @@ def payload_written(case):
     return out | {"original": packed(original)}
 
 
+def content_written(case):
+    """The same for the payload of a typed content."""
+    name, spec, kind, payload = case
+    return {"name": name, "spec": spec, "hex": payload.hex(), "content": codec.content(kind, payload)}
+
+
 def text(kind, items):
     lines = ",\n".join("    " + json.dumps(item, ensure_ascii=True) for item in items)
     return '{\n  "kind": "%s",\n  "cases": [\n%s\n  ]\n}\n' % (kind, lines)
@@ -104,6 +111,7 @@ def main():
               for kind, group in link_cases.all().items()}
     files["link/proofs.json"] = text("proofs", transcripts.links())
     files["payload/compressed.json"] = text("compressed", [payload_written(case) for case in payload_cases.all()])
+    files["payload/contents.json"] = text("contents", [content_written(case) for case in content_cases.all()])
     names = [item["name"] for content in files.values() for item in json.loads(content)["cases"]]
     assert len(names) == len(set(names)), "a case name is used twice"
     if "--check" not in sys.argv[1:]:

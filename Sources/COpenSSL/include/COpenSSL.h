@@ -7,6 +7,8 @@
 
 int copenssl_random(uint8_t *out, size_t count);
 int copenssl_sha256(const uint8_t *bytes, size_t count, uint8_t out[32]);
+// For a signature whose form is another service's; nothing here is kept safe by it.
+int copenssl_md5(const uint8_t *bytes, size_t count, uint8_t out[16]);
 int copenssl_hmac_sha256(const uint8_t *key, size_t key_count, const uint8_t *bytes, size_t count, uint8_t out[32]);
 // HKDF (RFC 5869) with SHA-256.
 int copenssl_hkdf_sha256(const uint8_t *key, size_t key_count, const uint8_t *salt, size_t salt_count,

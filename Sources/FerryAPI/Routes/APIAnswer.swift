@@ -72,8 +72,9 @@ package enum APIAnswer: Hashable, Sendable {
     case user(UserAnswer)
     /// One JSON object, as it is.
     case timeline([UInt8])
-    /// The same.
+    /// One JSON object, as it is.
     case report([UInt8])
+    case task(TaskAnswer)
     case native(NativeAnswer)
     case healthy
     case ready
@@ -86,7 +87,7 @@ package enum APIAnswer: Hashable, Sendable {
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
         case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .report, .user,
-            .native:
+            .native, .task:
             HTTPResponse(status: 200, body: envelope)
         }
     }
@@ -150,6 +151,7 @@ package enum APIAnswer: Hashable, Sendable {
             }
             writer.notAccepted(refused)
             writer.endObject()
+        case .task(let answer): answer.writeData(to: &writer)
         case .list(let answer):
             writer.name("data")
             answer.write(to: &writer)

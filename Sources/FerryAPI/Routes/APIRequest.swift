@@ -7,11 +7,16 @@ package enum APIRequest: Hashable, Sendable {
     case pushSingle(SinglePush)
     case pushBatch(PushBatch)
     case pushAll(BroadcastPush)
+    /// A push to all for a later time.
+    case schedule(ScheduledPush)
+    case task(TaskCall)
     case list(ListCall)
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
     case timeline(TimelineQuery)
     case report(ReportRequest)
+    /// With the token that it was asked with.
+    case presence(PresenceQuery, token: String)
     case user(UserCall)
     case native(NativeRequest)
     case health
@@ -47,21 +52,25 @@ package struct SinglePush: Hashable, Sendable {
     /// 10...32 characters; the sender's name for this call, so that a repeat can be known.
     package let requestID: String
     package var cid: CID
-    /// The transmission, UTF-8, not empty.
+    /// The content, not empty: of the kind that `traits` names.
     package let payload: [UInt8]
     package let ttl: TimeToLive
+    package let traits: MessageTraits
     /// The sender's own alert; nil for the gateway's default.
     package let alert: APNsAlert?
 
-    package init(requestID: String, cid: CID, payload: [UInt8], ttl: TimeToLive, alert: APNsAlert?) {
+    package init(
+        requestID: String, cid: CID, payload: [UInt8], ttl: TimeToLive, traits: MessageTraits = .none, alert: APNsAlert?
+    ) {
         self.requestID = requestID
         self.cid = cid
         self.payload = payload
         self.ttl = ttl
+        self.traits = traits
         self.alert = alert
     }
 
-    /// Bytes that two pushes share exactly when their content is the same: payload, ttl and alert. `requestID` and
+    /// Bytes that two pushes share exactly when their content is the same: payload, ttl, traits and alert. `requestID` and
     /// `cid` are left out: they are the key under which contents are compared.
     package var contentDigestInput: [UInt8] {
         var writer = ByteWriter()
@@ -70,6 +79,11 @@ package struct SinglePush: Hashable, Sendable {
         switch ttl {
         case .liveOnly: writer.varint(0)
         case .milliseconds(let milliseconds): writer.varint(UInt64(max(0, milliseconds)))
+        }
+        // What has no traits has the digest that it had before there were any.
+        if traits != .none {
+            writer.byte(3)
+            writer.string(traits.encoded)
         }
         guard let alert else {
             writer.byte(0)
@@ -86,17 +100,22 @@ package struct SinglePush: Hashable, Sendable {
 package struct BroadcastPush: Hashable, Sendable {
     /// As in a `SinglePush`.
     package let requestID: String
-    /// The transmission, UTF-8, not empty.
+    /// As in a `SinglePush`.
     package let payload: [UInt8]
     package let ttl: TimeToLive
+    /// When it is to be released; nil: at once.
+    package var scheduledAt: Instant?
+    /// Only what kind of content it is, the group and the callback.
+    package let traits: MessageTraits
 
-    package init(requestID: String, payload: [UInt8], ttl: TimeToLive) {
+    package init(requestID: String, payload: [UInt8], ttl: TimeToLive, traits: MessageTraits = .none) {
         self.requestID = requestID
         self.payload = payload
         self.ttl = ttl
+        self.traits = traits
     }
 
-    /// Bytes that two of them share exactly when their content is the same: payload and ttl.
+    /// Bytes that two of them share exactly when their content is the same: payload, ttl, time and traits.
     package var contentDigestInput: [UInt8] {
         var writer = ByteWriter()
         writer.string(payload)
@@ -104,6 +123,11 @@ package struct BroadcastPush: Hashable, Sendable {
         case .liveOnly: writer.varint(0)
         case .milliseconds(let milliseconds): writer.varint(UInt64(max(0, milliseconds)))
         }
+        if let scheduledAt {
+            writer.byte(4)
+            writer.uint64(UInt64(bitPattern: scheduledAt.milliseconds))
+        }
+        if traits != .none { writer.string(traits.encoded) }
         return writer.bytes
     }
 }

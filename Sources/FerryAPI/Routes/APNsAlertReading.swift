@@ -1,48 +1,118 @@
 internal import FerryCore
 
 extension APNsAlert {
-    /// Builds the request that `push_channel.ios` describes. nil when it says nothing that a device could show or an
-    /// app could read: the gateway's default alert then goes out. `auto_badge` is checked and has no effect yet.
-    static func read(_ ios: FieldReader?) throws(APIError) -> APNsAlert? {
+    /// Builds the request that `push_channel.ios` describes, and notes in `traits` what kind of push it is and what it does to
+    /// the badge. nil when it says nothing that a device could show or an app could read: the gateway's default alert then
+    /// goes out.
+    static func read(_ ios: FieldReader?, traits: inout MessageTraits) throws(APIError) -> APNsAlert? {
         guard let ios else { return nil }
-        try checkType(ios)
-        try checkBadge(ios)
+        let kind = try readKind(ios)
+        let badge = try readBadge(ios)
         let collapseID = try readCollapseID(ios)
         let custom = try ios.nonEmptyString("payload")
+        let media = try readMedia(ios)
         let aps = try APS(ios.object("aps", at: "push_channel.ios.aps"))
-        guard aps.isVisible || aps.isSilent else {
-            guard custom == nil, collapseID == nil, !aps.saysSomething else { throw .null(aps.alertPath) }
-            return nil
+        let activity = try LiveActivity.read(ios, isNeeded: kind == .liveActivity)
+        switch kind {
+        case .notify:
+            guard aps.isVisible || aps.isSilent else {
+                guard custom == nil, collapseID == nil, media.isEmpty, !aps.saysSomething else {
+                    throw .null(aps.alertPath)
+                }
+                return nil
+            }
+        case .voip:
+            guard aps.isVisible || custom != nil else { throw .null(ios.path("payload")) }
+            guard !aps.isSilent else { throw .invalid(ios.path("type"), "a voip push cannot be content-available") }
+        case .liveActivity:
+            guard !aps.isSilent else {
+                throw .invalid(ios.path("type"), "a liveactivity push cannot be content-available")
+            }
         }
         var writer = JSONWriter()
         writer.beginObject()
         writer.name("aps")
-        aps.write(to: &writer)
+        aps.write(to: &writer, activity)
         if let custom { writer.member("payload", custom) }
+        if let id = activity?.id { writer.member("laId", id) }
+        write(media, to: &writer)
         writer.endObject()
-        guard writer.bytes.count <= Limits.apnsPayloadBytes else {
+        // The badge's number is put in when the push is sent.
+        let count = writer.bytes.count + (badge == nil ? 0 : mostBadgeBytes)
+        guard count <= Limits.apnsPayloadBytes else {
             throw .overLimit(
-                "push_channel.ios",
-                "\(writer.bytes.count) bytes as an APNs payload, at most \(Limits.apnsPayloadBytes)")
+                "push_channel.ios", "\(count) bytes as an APNs payload, at most \(Limits.apnsPayloadBytes)")
         }
+        traits.alertKind = kind
+        traits.badge = badge
         return APNsAlert(
-            payload: writer.bytes, collapseID: collapseID, pushType: aps.isVisible ? .alert : .background)
+            payload: writer.bytes, collapseID: collapseID,
+            pushType: kind == .notify && !aps.isVisible ? .background : .alert)
     }
 
-    private static func checkType(_ ios: FieldReader) throws(APIError) {
-        guard let type = try ios.nonEmptyString("type"), type != "notify" else { return }
-        if type == "voip" || type == "liveactivity" {
-            throw .invalid(ios.path("type"), "\"\(type)\" is not supported yet, only \"notify\" is")
+    private static let mostBadgeBytes = #""badge":2147483647,"#.utf8.count
+
+    private static func readKind(_ ios: FieldReader) throws(APIError) -> AlertKind {
+        switch try ios.nonEmptyString("type") {
+        case nil, "notify": .notify
+        case "voip": .voip
+        case "liveactivity": .liveActivity
+        case let type?:
+            throw .invalid(ios.path("type"), "\(Excerpt.quoted(type)), must be notify, voip or liveactivity")
         }
-        throw .invalid(ios.path("type"), Excerpt.quoted(type))
     }
 
-    private static func checkBadge(_ ios: FieldReader) throws(APIError) {
-        guard let badge = try ios.nonEmptyString("auto_badge") else { return }
-        let digits = badge.first == "+" || badge.first == "-" ? badge.dropFirst() : badge[...]
-        guard (1...9).contains(digits.utf8.count), digits.utf8.allSatisfy(ASCII.isDigit) else {
+    private static func readBadge(_ ios: FieldReader) throws(APIError) -> AutoBadge? {
+        guard let badge = try ios.nonEmptyString("auto_badge") else { return nil }
+        let sign = badge.first == "+" || badge.first == "-" ? badge.first : nil
+        let digits = sign == nil ? badge[...] : badge.dropFirst()
+        guard (1...9).contains(digits.utf8.count), digits.utf8.allSatisfy(ASCII.isDigit), let value = Int32(digits)
+        else {
             throw .invalid(ios.path("auto_badge"), "\(Excerpt.quoted(badge)), must be like \"+1\", \"-1\" or \"5\"")
         }
+        switch sign {
+        case "+": return .add(value)
+        case "-": return .add(-value)
+        default: return .set(value)
+        }
+    }
+
+    private struct Medium {
+        let url: String
+        let type: Int64
+        let isWiFiOnly: Bool
+    }
+
+    private static func readMedia(_ ios: FieldReader) throws(APIError) -> [Medium] {
+        let path = "push_channel.ios.multimedia"
+        guard let list = try ios.value("multimedia") else { return [] }
+        guard let elements = list.elements else { throw .type(path, mustBe: "an array of objects") }
+        var media: [Medium] = []
+        for element in elements {
+            guard media.count < 3 else { throw .overLimit(path, "at most 3") }
+            guard element.kind == .object else { throw .type(path, mustBe: "an array of objects") }
+            let fields = FieldReader(element, at: "push_channel.ios.multimedia")
+            let url = try fields.requiredText("url", upTo: 1_024)
+            guard let type = try fields.integer("type", in: 1...3) else { throw .empty(fields.path("type")) }
+            media.append(Medium(url: url, type: type, isWiFiOnly: try fields.truth("only_wifi") ?? false))
+        }
+        return media
+    }
+
+    /// Under the key at which GeTui's service extension looks for them.
+    private static func write(_ media: [Medium], to writer: inout JSONWriter) {
+        guard !media.isEmpty else { return }
+        writer.name("_grinfo_")
+        writer.beginArray()
+        for medium in media {
+            writer.beginObject()
+            writer.member("url", medium.url)
+            writer.member("type", medium.type)
+            writer.name("only_wifi")
+            writer.truth(medium.isWiFiOnly)
+            writer.endObject()
+        }
+        writer.endArray()
     }
 
     private static func readCollapseID(_ ios: FieldReader) throws(APIError) -> String? {
@@ -135,8 +205,9 @@ private struct APS {
         }
     }
 
-    func write(to writer: inout JSONWriter) {
+    func write(to writer: inout JSONWriter, _ activity: LiveActivity?) {
         writer.beginObject()
+        activity?.write(to: &writer)
         if isVisible {
             writer.name("alert")
             writer.beginObject()

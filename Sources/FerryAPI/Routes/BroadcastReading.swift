@@ -8,23 +8,41 @@ extension BroadcastPush {
         guard audience.string == "all" else {
             throw .type("audience", mustBe: "the string \"all\"")
         }
-        let payload = try SinglePush.readPayload(fields, limits: limits)
-        let ttl = try SinglePush.readSettings(fields)
-        try Self.refuseUnsupported(fields)
-        self.init(requestID: requestID, payload: payload, ttl: ttl)
+        let options = try MessageOptions(fields, limits: limits)
+        try Self.refuseUnsupported(options)
+        self.init(
+            requestID: requestID, payload: options.payload, ttl: options.ttl, traits: options.traits.ofBroadcast)
+        scheduledAt = options.scheduleTime.map { Instant(milliseconds: $0) }
     }
 
     /// What would change when or to whom it goes is refused by name: it must not be lost in silence.
-    private static func refuseUnsupported(_ fields: FieldReader) throws(APIError) {
-        let settings = try fields.object("settings", at: "settings")
-        if let speed = try settings?.integer("speed"), speed != 0 {
+    private static func refuseUnsupported(_ options: MessageOptions) throws(APIError) {
+        guard options.speed == 0 else {
             throw .invalid("settings.speed", "not supported yet, leave it out or 0")
         }
-        if try settings?.value("schedule_time") != nil {
-            throw .invalid("settings.schedule_time", "not supported yet")
-        }
-        if try fields.object("push_channel", at: "push_channel")?.value("ios") != nil {
+        guard options.alert == nil else {
             throw .invalid("push_channel.ios", "not supported yet: a push to all devices wakes nobody")
         }
+        try options.traits.checkForAll()
+    }
+}
+
+extension MessageTraits {
+    /// What would change for whom or how a push to all goes is refused by name.
+    func checkForAll() throws(APIError) {
+        for route in [route, otherRoute ?? route] where route.handsOver {
+            throw .invalid(
+                "settings.strategy", "\(route.strategy), a push to all devices goes over their own connections: 1 or 3")
+        }
+        guard activity == nil, !skipsNotifyOff else {
+            throw .invalid("settings", "a push to all devices has no filter, use a push to a tag")
+        }
+    }
+
+    /// Of what its sender said, what means something for a push to all.
+    var ofBroadcast: MessageTraits {
+        var traits = MessageTraits.none
+        (traits.kind, traits.window, traits.groupName, traits.callback) = (kind, window, groupName, callback)
+        return traits
     }
 }

@@ -45,23 +45,27 @@ package struct ListAudience: Hashable, Sendable {
 package struct ListMessage: Hashable, Sendable {
     /// As in a `SinglePush`.
     package let requestID: String
-    /// The transmission, UTF-8, not empty.
     package let payload: [UInt8]
     package let ttl: TimeToLive
+    package let traits: MessageTraits
     /// The sender's own alert; nil for the gateway's default.
     package let alert: APNsAlert?
 
-    package init(requestID: String, payload: [UInt8], ttl: TimeToLive, alert: APNsAlert?) {
+    package init(
+        requestID: String, payload: [UInt8], ttl: TimeToLive, traits: MessageTraits = .none, alert: APNsAlert?
+    ) {
         self.requestID = requestID
         self.payload = payload
         self.ttl = ttl
+        self.traits = traits
         self.alert = alert
     }
 
     /// As that of a `SinglePush`.
     package var contentDigestInput: [UInt8] {
         SinglePush(
-            requestID: requestID, cid: CID(Identifier128(high: 0, low: 0)), payload: payload, ttl: ttl, alert: alert
+            requestID: requestID, cid: CID(Identifier128(high: 0, low: 0)), payload: payload, ttl: ttl, traits: traits,
+            alert: alert
         ).contentDigestInput
     }
 }

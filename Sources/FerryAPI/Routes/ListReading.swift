@@ -32,14 +32,13 @@ extension ListMessage {
     /// call before had.
     init(_ fields: FieldReader, limits: APILimits) throws(APIError) {
         let requestID = try SinglePush.readRequestID(fields)
-        let payload = try SinglePush.readPayload(fields, limits: limits)
-        let ttl = try SinglePush.readSettings(fields)
-        if try fields.object("settings", at: "settings")?.value("schedule_time") != nil {
+        let options = try MessageOptions(fields, limits: limits)
+        guard options.scheduleTime == nil else {
             throw .invalid("settings.schedule_time", "this call cannot wait")
         }
-        let channel = try fields.object("push_channel", at: "push_channel")
-        let alert = try APNsAlert.read(channel?.object("ios", at: "push_channel.ios"))
-        self.init(requestID: requestID, payload: payload, ttl: ttl, alert: alert)
+        self.init(
+            requestID: requestID, payload: options.payload, ttl: options.ttl, traits: options.traits,
+            alert: options.alert)
     }
 }
 

@@ -13,6 +13,7 @@ struct NativePush {
     /// nil in a dry run that brings none.
     private let payload: [UInt8]?
     private let ttl: TimeToLive
+    private let traits: MessageTraits
     private let alert: APNsAlert?
     private let isDryRun: Bool
 
@@ -27,8 +28,8 @@ struct NativePush {
         requestID = try Self.requestID(named: try fields.nonEmptyString("request_id"), key: key)
         audience = try Self.audience(fields)
         payload = try Self.payload(fields)
-        ttl = try SinglePush.readSettings(fields)
-        alert = try SinglePush.readAlert(fields)
+        let options = try MessageOptions(native: fields)
+        (ttl, traits, alert) = (options.ttl, options.traits, options.alert)
         try check()
     }
 
@@ -46,8 +47,8 @@ struct NativePush {
         case (_?, _?): throw .badParameter("choose one of cid and audience")
         }
         payload = body.isEmpty ? nil : body
-        ttl = try SinglePush.timeToLive(try fields.integer("ttl"), "ttl")
-        alert = nil
+        ttl = try MessageOptions.timeToLive(try fields.integer("ttl"), "ttl")
+        (traits, alert) = (.none, nil)
         try check()
     }
 
@@ -103,6 +104,7 @@ struct NativePush {
         if case .all = audience, alert != nil {
             throw .invalid("push_channel.ios", "not supported yet: a push to all devices wakes nobody")
         }
+        if case .all = audience { try traits.checkForAll() }
         guard !isDryRun else { return }
         guard requestID != nil else { throw .empty("request_id") }
         guard let payload else { throw .empty("payload") }
@@ -123,9 +125,12 @@ struct NativePush {
                 PushBatch(
                     pushes: cids.map {
                         SinglePush(
-                            requestID: requestID ?? "", cid: $0, payload: payload ?? [], ttl: ttl, alert: alert)
+                            requestID: requestID ?? "", cid: $0, payload: payload ?? [], ttl: ttl, traits: traits,
+                            alert: alert)
                     }, isAsync: false, isNative: true))
-        case .all: .pushAll(BroadcastPush(requestID: requestID ?? "", payload: payload ?? [], ttl: ttl))
+        case .all:
+            .pushAll(
+                BroadcastPush(requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, traits: traits.ofBroadcast))
         }
     }
 }

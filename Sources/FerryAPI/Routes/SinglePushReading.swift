@@ -8,10 +8,13 @@ extension SinglePush {
         var cid = target
         if cid == nil { cid = try Self.readDevice(fields) }
         guard let cid else { throw .null("audience.cid") }
-        let payload = try Self.readPayload(fields, limits: limits)
-        let ttl = try Self.readSettings(fields)
-        let alert = try Self.readAlert(fields)
-        self.init(requestID: requestID, cid: cid, payload: payload, ttl: ttl, alert: alert)
+        let options = try MessageOptions(fields, limits: limits)
+        guard options.scheduleTime == nil else {
+            throw .invalid("settings.schedule_time", "a push to single devices is sent at once, leave it out")
+        }
+        self.init(
+            requestID: requestID, cid: cid, payload: options.payload, ttl: options.ttl, traits: options.traits,
+            alert: options.alert)
     }
 
     static func readRequestID(_ fields: FieldReader) throws(APIError) -> String {
@@ -25,11 +28,6 @@ extension SinglePush {
             throw .invalid("request_id", "\(Excerpt.quoted(requestID)), must have 10 to 32 characters")
         }
         return requestID
-    }
-
-    static func readAlert(_ fields: FieldReader) throws(APIError) -> APNsAlert? {
-        let channel = try fields.object("push_channel", at: "push_channel")
-        return try APNsAlert.read(channel?.object("ios", at: "push_channel.ios"))
     }
 
     private static func readDevice(_ fields: FieldReader) throws(APIError) -> CID {
@@ -50,62 +48,5 @@ extension SinglePush {
         }
         guard let found else { throw .targetInvalid(first.string ?? "") }
         return CID(found)
-    }
-
-    static func readPayload(_ fields: FieldReader, limits: APILimits) throws(APIError) -> [UInt8] {
-        guard let message = try fields.object("push_message", at: "push_message") else {
-            throw .null("push_message")
-        }
-        let transmission = try message.value("transmission")
-        let notification = try message.value("notification")
-        let revoke = try message.value("revoke")
-        guard [transmission, notification, revoke].count(where: { $0 != nil }) == 1 else {
-            throw .badParameter("please choose one of notification and transmission and revoke")
-        }
-        guard let transmission else {
-            let name = notification != nil ? "push_message.notification" : "push_message.revoke"
-            throw .invalid(name, "not supported yet, use push_message.transmission")
-        }
-        let name = "push_message.transmission"
-        guard let payload = transmission.stringBytes else { throw .type(name, mustBe: "a string") }
-        guard !payload.isEmpty else { throw .empty(name) }
-        guard payload.count <= Limits.payloadBytes else {
-            throw .overLimit(name, "\(payload.count) bytes, at most \(Limits.payloadBytes)")
-        }
-        if payload.count > limits.payloadCharacters {
-            // Every character has one byte that continues no other.
-            let characters = payload.count { $0 & 0xc0 != 0x80 }
-            guard characters <= limits.payloadCharacters else {
-                throw .overLimit(name, "\(characters) characters, at most \(limits.payloadCharacters)")
-            }
-        }
-        return payload
-    }
-
-    static func readSettings(_ fields: FieldReader) throws(APIError) -> TimeToLive {
-        guard let settings = try fields.object("settings", at: "settings") else {
-            return .milliseconds(APILimits.defaultTimeToLive)
-        }
-        if let strategy = try settings.object("strategy", at: "settings.strategy") {
-            try check(strategy, "default")
-            try check(strategy, "ios")
-        }
-        return try timeToLive(try settings.integer("ttl"), "settings.ttl")
-    }
-
-    /// `ttl` as it was given, under this name.
-    static func timeToLive(_ ttl: Int64?, _ name: StaticString) throws(APIError) -> TimeToLive {
-        let ttl = ttl ?? APILimits.defaultTimeToLive
-        guard (-1...APILimits.maximumTimeToLive).contains(ttl) else {
-            throw .invalid("\(name)", "\(ttl), must be -1 to \(APILimits.maximumTimeToLive) milliseconds")
-        }
-        return ttl > 0 ? .milliseconds(ttl) : .liveOnly
-    }
-
-    /// The other keys name channels that no device of this gateway has.
-    private static func check(_ strategy: FieldReader, _ channel: StaticString) throws(APIError) {
-        guard let value = try strategy.integer(channel), value != 1 else { return }
-        let why = (2...4).contains(value) ? "\(value) is not supported yet, only 1 is" : "\(value), must be 1 to 4"
-        throw .invalid(strategy.path(channel), why)
     }
 }

@@ -3,7 +3,7 @@ private import FerryIO
 private import Glibc
 private import Synchronization
 
-/// A process of the `ferry` that was built beside the tests. It dies with this object.
+/// A process of the `ferry` that was built beside the tests, or of another executable. It dies with this object.
 final class Child: Sendable {
     private let process: Process
     private let exit: Inbox<Int32>
@@ -22,8 +22,8 @@ final class Child: Sendable {
     /// `input`: what it reads on stdin, with more to come by `write` unless `endsInput`; nil: nothing at all.
     /// `descriptors`: how many it may have.
     init(
-        _ arguments: [String], environment: [String: String] = [:], descriptors: Int? = nil, input: [UInt8]? = nil,
-        endsInput: Bool? = nil
+        _ arguments: [String], executable: String? = nil, environment: [String: String] = [:], descriptors: Int? = nil,
+        input: [UInt8]? = nil, endsInput: Bool? = nil
     ) throws {
         let exit = Inbox<Int32>()
         self.exit = exit
@@ -33,7 +33,7 @@ final class Child: Sendable {
             let process = Process()
             let output = Pipe()
             let errorOutput = Pipe()
-            process.executableURL = try Self.executable()
+            process.executableURL = try executable.map { URL(fileURLWithPath: $0) } ?? Self.executable()
             process.arguments = arguments
             if let descriptors {
                 process.arguments = ["--nofile=\(descriptors):\(descriptors)", try Self.executable().path] + arguments

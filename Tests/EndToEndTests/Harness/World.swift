@@ -48,8 +48,7 @@ final class World {
         address = Self.freshAddress()
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try configure(configuration)
-        let apps = try JSONSerialization.data(withJSONObject: [TestApp.first.entry, TestApp.second.entry])
-        try apps.write(to: URL(fileURLWithPath: folder + "/apps.json"))
+        try configureApps()
         if starts { try await start() }
     }
 
@@ -63,6 +62,14 @@ final class World {
         let all = configuration.merging(["segmentBytes": 4 << 20, "backendListen": "127.0.0.1:0"]) { given, _ in given }
         try JSONSerialization.data(withJSONObject: all)
             .write(to: URL(fileURLWithPath: folder + "/config.json"))
+    }
+
+    /// The apps file: where each app's receipts go.
+    func configureApps(receipts: [String: Any]? = nil, second: [String: Any]? = nil) throws {
+        var entries = [TestApp.first.entry, TestApp.second.entry]
+        entries[0]["receipts"] = receipts
+        entries[1]["receipts"] = second
+        try JSONSerialization.data(withJSONObject: entries).write(to: URL(fileURLWithPath: folder + "/apps.json"))
     }
 
     private static let count = Mutex(UInt16.random(in: 0...UInt16.max))

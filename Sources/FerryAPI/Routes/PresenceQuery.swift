@@ -1,0 +1,48 @@
+package import FerryCore
+
+/// `GET /v1/{appId}/presence`: a stream of the devices that come and go.
+package struct PresenceQuery: Hashable, Sendable {
+    /// Of these devices only, each once; nil: of all that the app has.
+    package let cids: [CID]?
+
+    package static let maximumCIDs = 200
+
+    package init(cids: [CID]?) { self.cids = cids }
+
+    /// Parameters that are not known are not looked at; one that stands twice is refused.
+    static func read(query: String) -> Result<PresenceQuery, APIError> {
+        var list: String?
+        for pair in query.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts[0] == "cid" else { continue }
+            guard list == nil else { return .failure(.duplicate("cid")) }
+            list = parts.count > 1 ? String(parts[1]) : ""
+        }
+        guard let list else { return .success(PresenceQuery(cids: nil)) }
+        var cids: [CID] = []
+        var seen: Set<CID> = []
+        for text in list.split(separator: ",", omittingEmptySubsequences: false) {
+            guard !text.isEmpty else { return .failure(.empty("cid")) }
+            guard let cid = CID(hex: String(text)) else { return .failure(.targetInvalid(String(text))) }
+            if seen.insert(cid).inserted { cids.append(cid) }
+            guard cids.count <= maximumCIDs else {
+                return .failure(.overLimit("cid", "at most \(maximumCIDs) in one stream"))
+            }
+        }
+        return .success(PresenceQuery(cids: cids))
+    }
+}
+
+/// What a stream of events begins with.
+package enum EventStreamHead {
+    /// The end of the stream is the end of the connection.
+    package static let bytes = Array(
+        """
+        HTTP/1.1 200 OK\r
+        Content-Type: text/event-stream;charset=utf-8\r
+        Cache-Control: no-store\r
+        Connection: close\r
+        \r
+
+        """.utf8)
+}
