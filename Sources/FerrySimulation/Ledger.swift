@@ -1,6 +1,5 @@
 internal import FerryCore
 internal import FerryRouting
-internal import FerryRouting
 internal import FerryWire
 
 /// The naive model: what backends were told, what apps were handed, what was seen on the wires. It knows nothing of how the
