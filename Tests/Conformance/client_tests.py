@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import sys
+import time
 import unittest
 from typing import Any, ClassVar
 
@@ -174,6 +175,16 @@ class ClientTests(unittest.TestCase):
         client.unbind_alias("lists")
         self.assertRegex(client.push_tag([Tag("custom_tag", ["none"])], Message("z")), "^RASA_")
         self.assertRegex(client.push_fast_custom_tag("none", Message("z")), "^RASA_")
+
+    def test_tasks(self) -> None:
+        client = self.client()
+        later = client.push_all(Message("later", settings={"schedule_time": int(time.time() * 1000) + 3_600_000}))
+        self.assertEqual(client.schedule(later)["transmission_content"], "later")
+        client.delete_schedule(later)
+        client.stop_task(client.push_all(Message("not for long")))
+        with self.assertRaises(FerryError) as caught:
+            client.stop_task("RASA_1130_" + UNKNOWN)
+        self.assertEqual(caught.exception.code, 20001)
 
 
 if __name__ == "__main__":
