@@ -188,6 +188,15 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "timelineBytes", 1_048_576...1 << 44, "bytes of the timeline log; `off` keeps none",
             { $0.timelineBytes = Int($1) }, off: { $0.timelineBytes = nil }),
+        .integer(
+            "reportDays", 1...3_650, "days for which tasks and days are reported", { $0.reportDays = Int($1) }),
+        .integer(
+            "reportTasks", 1...1_000_000,
+            "tasks that are reported; of more the oldest that have ended are forgotten", { $0.reportTasks = Int($1) }),
+        .integer(
+            "reportOffsetMinutes", 0...1_439,
+            "how far ahead of UTC the clocks of reports are; above 840 it is a day less, so 1140 is five hours behind",
+            { $0.reportOffset = UTCOffset(minutes: Int($1 > 840 ? $1 - 1_440 : $1)) }),
     ]
 
     private static func integer(

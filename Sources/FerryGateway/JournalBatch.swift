@@ -110,6 +110,7 @@ enum DeviceWaiter {
     case tagTarget
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
+    case single(SingleGathering, FoundTask)
     case tokenLoss(TokenClaim)
     case detail(DetailGathering)
     case removal(Removal)

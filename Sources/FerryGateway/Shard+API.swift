@@ -93,7 +93,7 @@ extension Shard {
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
         case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
-            .list where isDraining,
+            .list where isDraining, .report where isDraining,
             .userStatus where isDraining,
             .timeline where isDraining, .presence where isDraining, .user where isDraining, .native where isDraining,
             .task where isDraining:
@@ -109,6 +109,7 @@ extension Shard {
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
         case .timeline(let query) where isMemoryShort(for: query.weight): fill(origin, .failure(refusal(.memory)))
         case .timeline(let query): if let app { askTimeline(query, app, origin) }
+        case .report(let request): if let app { ask(request, app, origin) }
         case .task(let call): if let app { order(call, app, origin) }
         case .presence(let query, let token): if let app { openStream(query, app, token, origin) }
         case .user(let call) where !call.makesRoom && isMemoryShort(for: MemoryCost.userCall):

@@ -173,7 +173,8 @@ extension Shard {
         }
         tasks.placing.insert(wanted.content.broadcast.taskID.value)
         let placement = BroadcastPlacement(task: wanted.content.broadcast.taskID.value, places: places)
-        append(.broadcastPlaced(placement), .broadcastPlaced(PendingPlaces(wanted, seqs: seqs)))
+        let counted = countPlaces(wanted.content.broadcast, seqs)
+        append(.broadcastPlaced(placement), .broadcastPlaced(PendingPlaces(wanted, seqs: seqs, counted: counted)))
     }
 
     /// The places are on disk: from now on it is in the streams. Whoever was registered before is in the count, and nobody else,
@@ -185,6 +186,7 @@ extension Shard {
         broadcasts.add(
             number, content.broadcast, content, seqs: pending.seqs, segment: segment, unreached: targets)
         note(.broadcastPlaced(targets: UInt64(targets)), ofTask: content.broadcast.taskID)
+        countPlaces(pending, targets: targets)
         let owner = Partition(of: content.broadcast.app).owner(among: environment.shards)
         if owner == index { broadcasts.arrived(number) }
         post(.placesKnown(content.broadcast.taskID.value), to: owner)
@@ -201,6 +203,7 @@ extension Shard {
     /// Other places are drawn in a while: what was drawn is below what others may have by now. Who waits for the answer goes on
     /// waiting: a refusal would be a lie, since the broadcast is on disk.
     mutating func placesRefused(_ pending: PendingPlaces) {
+        countPlaces(pending, targets: 0)
         unplaced.append(pending.wanted)
         deferredUntil = min(deferredUntil, now + .seconds(1))
     }
@@ -242,7 +245,9 @@ extension Shard {
     mutating func end(_ number: Int, _ index: Int, _ reason: EndReason) {
         let task = broadcasts.lines[number].placed[index].broadcast.taskID
         let count = broadcasts.end(number, index, isStopped: reason == .taskStopped)
-        if count > 0 { note(.broadcastOver(reason, targets: UInt64(count)), ofTask: task) }
+        guard count > 0 else { return }
+        note(.broadcastOver(reason, targets: UInt64(count)), ofTask: task)
+        countEnds(ofTask: task, number, reason, count)
     }
 
     /// Every device that had a session when they came has been looked at.

@@ -58,6 +58,7 @@ extension Shard {
     /// A broadcast has ended at this device.
     mutating func endShared(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
         note(.ended(message.seq, reason), device)
+        countSharedEnd(message, reason, device)
         let number = devices.appNumber(of: device)
         if receiptDesk.isActive, let index = broadcasts.index(number, ordinal: message.broadcastOrdinal) {
             noteReceipt(broadcasts.lines[number].placed[index], reason, device)
@@ -207,7 +208,7 @@ extension Shard {
             let placed = broadcasts.lines[number].placed[index]
             let seq = placed.seqs[local]
             while next < kept.count, kept[next].seq < seq {
-                devices[device].machine.restore(KeptMessage(restoring: kept[next]))
+                restore(kept[next], device)
                 next += 1
             }
             guard placed.state != .over else {
@@ -218,8 +219,13 @@ extension Shard {
             broadcasts.reach(number, index)
             devices[device].machine.restore(KeptMessage(placed, seq: seq, wasOffline: true))
         }
-        for message in kept[next...] { devices[device].machine.restore(KeptMessage(restoring: message)) }
+        for message in kept[next...] { restore(message, device) }
         return missed
+    }
+
+    private mutating func restore(_ message: RecoveredMessage, _ device: Int) {
+        let slot = message.task.map { taskSlots.retain($0) } ?? TaskSlots.none
+        devices[device].machine.restore(KeptMessage(restoring: message, taskSlot: slot))
     }
 
     mutating func tellMissed(_ missed: [(placed: PlacedBroadcast, seq: Seq)], _ device: Int) {

@@ -3,12 +3,15 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryReceipts
 internal import FerryRouting
+internal import FerryStats
 internal import FerryStore
 
 /// What follows when control rows are on disk, or cannot get there.
 enum ControlEffect {
     /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
     case answer(APIOrigin, APIAnswer)
+    /// What was counted is in rows on disk, and reports may tell of it.
+    case counted([ReportRow], [ReportReply])
     case schedule(ScheduleEffect)
     /// They go out; what the disk refused is tried again.
     case receiptsAdded(ReceiptLaneName, [ReceiptEntry])
@@ -46,6 +49,7 @@ extension Shard {
         for row in rows { control.note(row, segment: segment) }
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
+        case .counted(_, let replies): for reply in replies { send(reply) }
         case .schedule(let effect): committed(effect, segment: segment)
         case .receiptsAdded(let lane, let entries): receiptsAdded(lane, entries)
         case .listStored(let content, let audience): listStored(content, audience)
@@ -63,6 +67,7 @@ extension Shard {
     mutating func controlRefused(_ effect: ControlEffect?) {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
+        case .counted(let rows, let replies): countsRefused(rows, replies)
         case .schedule(let effect): refused(effect)
         case .receiptsAdded(let lane, let entries): receiptsRefused(lane, entries)
         case .receiptsGone(let lane, let numbers): receiptsStay(lane, numbers)
@@ -97,6 +102,8 @@ extension Shard {
     /// A row that is there.
     private mutating func restoreControl(_ row: ControlRow) {
         switch row.table {
+        // Read before all else, see `restoreReports`.
+        case .counters, .curve: return
         case .schedule: restoreSchedule(row)
         case .listTask: restoreListTask(row)
         case .tagCall: restoreTagCall(row)
@@ -105,7 +112,7 @@ extension Shard {
         case .alias: restoreAlias(row)
         case .profile: restoreProfile(row)
         case .receiptLane: restoreLane(row)
-        case .task, .counters, .curve, .receipt, .listContent: return
+        case .task, .receipt, .listContent: return
         }
     }
 

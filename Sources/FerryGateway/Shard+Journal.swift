@@ -46,13 +46,19 @@ extension Shard {
             deferred = []
             deferredUntil = .distantFuture
             for (record, effect) in again {
-                if isHeld(effect) { deferred.append((record, effect)) } else { append(record, effect) }
+                if isHeld(effect) {
+                    deferred.append((record, effect))
+                } else {
+                    countDrop(effect, 1)
+                    append(record, effect)
+                }
             }
             placeAgain()
             putReceiptsAgain()
             writeUsersAgain()
             readAgain()
         }
+        appendReports()
         if !journal.isEmpty {
             lastTicket &+= 1
             let batch = journal.take()
@@ -202,6 +208,7 @@ extension Shard {
         case .pushTokenChanged(let cid, _, _), .recordChanged(let cid):
             if let device = devices.index(of: cid) { devices[device].pendingChanges -= 1 }
         case .dropRecorded(_, let record, _), .stubsDueRecorded(_, let record):
+            countDrop(effect, -1)
             deferred.append((record, effect))
             deferredUntil = min(deferredUntil, now + .seconds(1))
         case .apiTokenRevoked(_, _, let origin): fill(origin, .failure(.busy(retryAfterSeconds: 5)))
@@ -232,6 +239,9 @@ extension Shard {
             gathering.isComplete = false
             gather(gathering, cid, nil)
         case .timeline(let order): answer(order, .failure(.busy(retryAfterSeconds: 5)))
+        case .single(let gathering, let single):
+            gathering.isComplete = false
+            gather(gathering, single, nil)
         case .detail(let gathering):
             gathering.isComplete = false
             gather(gathering, nil)
@@ -248,6 +258,7 @@ extension Shard {
         let cid = registration.cid
         let device =
             devices.index(of: cid) ?? insertDevice(DeviceRecord(registration: registration))
+        countRegistration(device)
         broadcasts.register(broadcastLine(of: registration.app), Partition(of: cid))
         audience.register(devices.appNumber(of: device), cid, seenAt: registration.at, hasToken: false)
         markChanged(device, segment: segment)

@@ -66,6 +66,7 @@ extension Shard {
         let offset = journal.writer.bytes.count
         let length = RecordCodec.append(message, to: &journal.writer)
         devices[device].pendingChanges += 1
+        countReference(task, Int(placement.number), 1)
         openAcceptance(placement).entries.append(
             ListAcceptance.Entry(
                 target: Int32(truncatingIfNeeded: target), device: Int32(truncatingIfNeeded: device), seq: message.seq,
@@ -154,14 +155,18 @@ extension Shard {
         guard devices.isInUse(device), devices[device].cid == cid else { return }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(task.payloadBytes))
-        if entry.isIgnored { return note(.ended(entry.seq, .deviceBlocked), device) }
+        if entry.isIgnored {
+            note(.ended(entry.seq, .deviceBlocked), device)
+            return countEnds(ofTask: task.taskID, devices.appNumber(of: device), .deviceBlocked, 1)
+        }
         if receiptDesk.isActive { nameForReceipts(entry.seq, task.taskID, key.messageID, device) }
         segmentDevices.add(device, segment: location.segment)
         // What was for everybody before it comes before it.
         catchUp(device)
         // The device may have gone and come back while the record was on its way to the disk.
         let wasAway = !entry.wasOnline || devices[device].absences != entry.absences
-        let message = KeptMessage(entry, task, location: location, wasOffline: wasAway)
+        let message = KeptMessage(
+            entry, task, location: location, wasOffline: wasAway, taskSlot: taskSlots.retain(task.taskID.value))
         if devices[device].connection != nil || task.hasAlert {
             atHand.append(AcceptedMessage(entry, placement.content, cid: cid))
             atHandCursor = 0
@@ -176,6 +181,7 @@ extension Shard {
         for entry in acceptance.entries {
             let device = Int(entry.device)
             let target = Int(entry.target)
+            countReference(placement.content.task, Int(placement.number), -1)
             if devices.isInUse(device), devices[device].cid == placement.targets[target].cid {
                 devices[device].pendingChanges -= 1
                 devices[device].pending.remove(bytes: Int(placement.content.task.payloadBytes))
@@ -283,7 +289,7 @@ extension AcceptedMessage {
 
 extension KeptMessage {
     fileprivate init(
-        _ entry: ListAcceptance.Entry, _ task: ListTask, location: RecordLocation, wasOffline: Bool
+        _ entry: ListAcceptance.Entry, _ task: ListTask, location: RecordLocation, wasOffline: Bool, taskSlot: UInt16
     ) {
         let stub: Stub =
             switch entry.stub {
@@ -295,7 +301,7 @@ extension KeptMessage {
         self.init(
             seq: entry.seq, expiresAt: entry.expiresAt, location: location, payloadBytes: task.payloadBytes,
             isLiveOnly: task.isLiveOnly, hasOwnAlert: task.hasAlert, wasOffline: wasOffline, stub: stub,
-            isReference: true, route: entry.route)
+            isReference: true, route: entry.route, taskSlot: taskSlot)
     }
 }
 

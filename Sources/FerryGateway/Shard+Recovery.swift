@@ -30,6 +30,7 @@ struct ShardRecovery: Sendable {
 
     var broadcasts: [Broadcast] = []
     var controlRows: [(row: ControlRow, segment: UInt32)] = []
+    var reportCorrections = ReportCorrections()
     /// All devices, of all shards.
     var known: [KnownDevice] = []
     /// Devices of this shard that are gone, with the segment of the record.
@@ -67,6 +68,12 @@ struct ShardRecovery: Sendable {
         }
         for found in recovery.controlRows {
             parts[found.row.partition.owner(among: shards)].controlRows.append(found)
+        }
+        let audit = ReportAudit(recovery)
+        for shard in parts.indices {
+            parts[shard].reportCorrections = audit.corrections {
+                Partition(of: $0).owner(among: shards) == shard
+            }
         }
         var compressor = PayloadCompressor()
         for found in recovery.broadcasts {
@@ -141,6 +148,7 @@ struct ShardRecovery: Sendable {
 extension Shard {
     mutating func restore(_ recovery: ShardRecovery) {
         let policy = environment.configuration.delivery
+        restoreReports(recovery)
         restoreBroadcasts(recovery)
         restoreControl(recovery.controlRows)
         for known in recovery.known where environment.owner(of: known.cid) == index {
@@ -184,7 +192,7 @@ extension Shard {
 
 extension KeptMessage {
     /// After a restart the device counts as having been away.
-    init(restoring message: RecoveredMessage) {
+    init(restoring message: RecoveredMessage, taskSlot: UInt16) {
         let stub: Stub =
             switch message.stub {
             case .due: .due
@@ -196,6 +204,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: message.location,
             payloadBytes: message.payloadBytes, isLiveOnly: message.isLiveOnly, hasOwnAlert: message.hasOwnAlert,
-            wasOffline: true, stub: stub, isReference: message.isReference, route: message.route)
+            wasOffline: true, stub: stub, isReference: message.isReference, route: message.route, taskSlot: taskSlot)
     }
 }

@@ -36,6 +36,7 @@ enum ShardMessage: Sendable {
     case tokenLost(TokenClaim, holder: CID)
     /// The log has answered for a device of this shard, which was so when it was asked.
     case timelineRead(TimelineOrder, Result<[UInt8], APIError>)
+    case report(ReportMail)
     case presence(PresenceMail)
     /// From the channel of receipts.
     case receiptNews(ReceiptNews)

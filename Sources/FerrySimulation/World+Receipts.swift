@@ -43,7 +43,8 @@ extension Ledger {
 
     /// Everything has ended: each message that a backend was told to be accepted has been told to be over.
     func checkReceipts() throws(Violation) {
-        for post in posts where post.isAccepted && !post.isForAll {
+        // A push to many is answered before anybody knows who gets it.
+        for post in posts where post.isAccepted && (!(post.isForAll || post.isTagged) || post.isHanded) {
             guard let task = post.taskID, let cid = devices[post.device].cid else { continue }
             guard toldReceipts.contains(ToldReceipt(cid: cid, task: task)) else {
                 throw fail("receipts", "post \(post.number) has ended, and no receipt told of it")

@@ -122,7 +122,8 @@ struct Replay {
             message: RecoveredMessage(
                 seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
                 payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, route: fields.route, stub: fields.stub,
-                location: location, isReference: fields.reference != nil),
+                location: location, isReference: fields.reference != nil,
+                task: fields.reference == nil ? nil : fields.taskID.value),
             accepted: fields.stub, hasRow: hasRow)
     }
 

@@ -297,10 +297,13 @@ package struct RecoveredMessage: Equatable, Sendable {
     package var location: RecordLocation
     /// Its content is its task's; `payloadBytes` is the size of that.
     package var isReference: Bool
+    /// Of a reference.
+    package var task: Identifier128?
 
     package init(
         seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool,
-        route: DeliveryRoute = .ownFirst, stub: StubNeed?, location: RecordLocation, isReference: Bool = false
+        route: DeliveryRoute = .ownFirst, stub: StubNeed?, location: RecordLocation, isReference: Bool = false,
+        task: Identifier128? = nil
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
@@ -311,5 +314,6 @@ package struct RecoveredMessage: Equatable, Sendable {
         self.stub = stub
         self.location = location
         self.isReference = isReference
+        self.task = task
     }
 }

@@ -72,6 +72,8 @@ package enum APIAnswer: Hashable, Sendable {
     case user(UserAnswer)
     /// One JSON object, as it is.
     case timeline([UInt8])
+    /// One JSON object, as it is.
+    case report([UInt8])
     case task(TaskAnswer)
     case native(NativeAnswer)
     case healthy
@@ -84,8 +86,8 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .user, .native,
-            .task:
+        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .report, .user,
+            .native, .task:
             HTTPResponse(status: 200, body: envelope)
         }
     }
@@ -131,9 +133,9 @@ package enum APIAnswer: Hashable, Sendable {
                 writer.endObject()
             }
             writer.endObject()
-        case .timeline(let story):
+        case .timeline(let data), .report(let data):
             writer.name("data")
-            writer.raw(story)
+            writer.raw(data)
         case .native(let answer):
             writer.name("data")
             answer.write(to: &writer)

@@ -14,6 +14,7 @@ package enum APIRequest: Hashable, Sendable {
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
     case timeline(TimelineQuery)
+    case report(ReportRequest)
     /// With the token that it was asked with.
     case presence(PresenceQuery, token: String)
     case user(UserCall)

@@ -32,6 +32,7 @@ package final class APIRequestParser {
         case .revoke(let token): .success(.revoke(token: token))
         case .userStatus(let cids): Self.devices(cids).map { .userStatus($0) }
         case .timeline(let cid, let query): TimelineQuery.read(cid: cid, query: query).map { .timeline($0) }
+        case .report(let call): call.read().map { .report($0) }
         case .presence(let query):
             PresenceQuery.read(query: query).map { .presence($0, token: request.fields.first("token") ?? "") }
         case .user(let route): user(route, request.body)

@@ -12,6 +12,7 @@ package struct APIRoute: Hashable, Sendable {
         case userStatus(cids: String)
         /// The device as it stands in the path, and the query of the URL.
         case timeline(cid: String, query: String)
+        case report(ReportCall)
         /// About a task: the call and the task as it stands in the path.
         case task(TaskVerb, task: String)
         /// The query of the URL.
@@ -34,7 +35,9 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .presence, .user, .native, .task: true
+        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .report, .presence, .user, .native,
+            .task:
+            true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -110,6 +113,9 @@ package enum APIRouter {
             return (APIRoute(call: .native(call), appID: path[1]), .one(method))
         }
         guard count >= 3, path[0] == "v2", !path[1].isEmpty else { return nil }
+        if count > 3, path[2] == "report" || path[2] == "task", let call = ReportCall.find(path, count, query: query) {
+            return (APIRoute(call: .report(call), appID: path[1]), .one(.get))
+        }
         if path[2] == "task", let found = TaskVerb.find(path, count, method) {
             return (APIRoute(call: found.call, appID: path[1]), found.methods)
         }
