@@ -186,6 +186,20 @@ class ClientTests(unittest.TestCase):
             client.stop_task("RASA_1130_" + UNKNOWN)
         self.assertEqual(caught.exception.code, 20001)
 
+    def test_reports(self) -> None:
+        client = self.client()
+        receipt = client.push(self.cids["cid"], Message("to be counted"))
+        task = receipt.task_id
+        self.assertEqual(client.report([task])[task]["total"]["msg_num"], 1)
+        self.assertEqual(client.report([task], actions=["90001"])[task]["actionCntMap"], {"90001": 0})
+        self.assertIn("failed_detail", client.report_detail([task])[task])
+        self.assertEqual(client.report_group("nobody"), {})
+        self.assertEqual(client.report_day("2026-11-01")["2026-11-01"]["total"]["msg_num"], 0)
+        self.assertEqual(client.report_users("2026-11-01")["2026-11-01"]["register_num"], 0)
+        self.assertGreaterEqual(client.push_count()["gt"]["all"]["push_num"], 1)
+        self.assertIsInstance(client.online_curve(), dict)
+        self.assertTrue(client.task_detail(self.cids["cid"], task)[0]["event"].startswith("accepted"))
+
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
