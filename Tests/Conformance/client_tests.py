@@ -198,7 +198,8 @@ class ClientTests(unittest.TestCase):
         self.assertEqual(client.report_users("2026-11-01")["2026-11-01"]["register_num"], 0)
         self.assertGreaterEqual(client.push_count()["gt"]["all"]["push_num"], 1)
         self.assertIsInstance(client.online_curve(), dict)
-        self.assertTrue(client.task_detail(self.cids["cid"], task)[0]["event"].startswith("accepted"))
+        events = [entry["event"] for entry in client.task_detail(self.cids["cid"], task)]
+        self.assertTrue(any(event.startswith("accepted") for event in events), events)
 
 
 if __name__ == "__main__":
