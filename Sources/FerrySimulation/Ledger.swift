@@ -82,6 +82,8 @@ final class Ledger {
         // Only devices that exist have pushes of their own.
         if posts[number].attempts == 0, posts[number].first != nil {
             posts[number].isOwed = devices[posts[number].device].cid != nil
+            // An audience leaves out who is full where that means to be refused.
+            if posts[number].isTagged, scenario.delivery.capPolicy == .refuse { posts[number].isOwed = false }
         }
         posts[number].attempts += 1
         posts[number].open += 1
