@@ -97,7 +97,8 @@ let package = Package(
         .testTarget(
             name: "FerryGatewayTests",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryStore",
+                "FerryCore", "FerryAudience", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI",
+                "FerryStore",
                 "FerryGateway",
             ]),
         .testTarget(

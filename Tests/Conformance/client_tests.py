@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import sys
+import time
 import unittest
 from typing import Any, ClassVar
 
@@ -174,6 +175,31 @@ class ClientTests(unittest.TestCase):
         client.unbind_alias("lists")
         self.assertRegex(client.push_tag([Tag("custom_tag", ["none"])], Message("z")), "^RASA_")
         self.assertRegex(client.push_fast_custom_tag("none", Message("z")), "^RASA_")
+
+    def test_tasks(self) -> None:
+        client = self.client()
+        later = client.push_all(Message("later", settings={"schedule_time": int(time.time() * 1000) + 3_600_000}))
+        self.assertEqual(client.schedule(later)["transmission_content"], "later")
+        client.delete_schedule(later)
+        client.stop_task(client.push_all(Message("not for long")))
+        with self.assertRaises(FerryError) as caught:
+            client.stop_task("RASA_1130_" + UNKNOWN)
+        self.assertEqual(caught.exception.code, 20001)
+
+    def test_reports(self) -> None:
+        client = self.client()
+        receipt = client.push(self.cids["cid"], Message("to be counted"))
+        task = receipt.task_id
+        self.assertEqual(client.report([task])[task]["total"]["msg_num"], 1)
+        self.assertEqual(client.report([task], actions=["90001"])[task]["actionCntMap"], {"90001": 0})
+        self.assertIn("failed_detail", client.report_detail([task])[task])
+        self.assertEqual(client.report_group("nobody"), {})
+        self.assertEqual(client.report_day("2026-11-01")["2026-11-01"]["total"]["msg_num"], 0)
+        self.assertEqual(client.report_users("2026-11-01")["2026-11-01"]["register_num"], 0)
+        self.assertGreaterEqual(client.push_count()["gt"]["all"]["push_num"], 1)
+        self.assertIsInstance(client.online_curve(), dict)
+        events = [entry["event"] for entry in client.task_detail(self.cids["cid"], task)]
+        self.assertTrue(any(event.startswith("accepted") for event in events), events)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lets a generator of requests (schemathesis) loose on a live gateway: by protocol-spec/openapi.yaml, good and bad ones.
 
-    fuzz.py PATH-OF-FERRY [--seconds 90] [--seed 1] [-- more options of schemathesis]
+    fuzz.py PATH-OF-FERRY [--seconds 90] [--seed 1] [more options of schemathesis]
 
 No answer may be a 5xx or one that the description does not have, in status, content type, header or schema; each undescribed
 method must be a 405; without a token nothing may be answered. Installs schemathesis below .build when it is not there.
@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import venv
@@ -22,6 +23,7 @@ from run import known
 
 VERSION = "4.32.2"
 HOME = ROOT / ".build" / f"schemathesis-{VERSION}"
+LEAST = 100  # requests; fewer prove nothing
 HERE = pathlib.Path(__file__).resolve().parent
 CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_headers_conformance",
@@ -45,8 +47,7 @@ def main() -> int:
     parser.add_argument("ferry")
     parser.add_argument("--seconds", type=int, default=90, help="how long at most")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("more", nargs="*", help="behind --: options of schemathesis")
-    options = parser.parse_args()
+    options, more = parser.parse_known_args()
     program = installed()
     with Gateway(options.ferry, {"broadcastsPerHour": 100_000}) as gateway:
         try:
@@ -60,10 +61,15 @@ def main() -> int:
                 "--exclude-path", "/v1/{appId}/presence",
                 "--phases", "examples,coverage,fuzzing", "--max-time", str(options.seconds), "--workers", "1",
                 "--suppress-health-check", "all", "--no-color", "--generation-database", "none",
-                "--request-timeout", "10", *options.more],
+                "--request-timeout", "10", *more],
                 env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(HERE), "FERRY_FUZZ_CIDS": cids,
                      "PYTHONDONTWRITEBYTECODE": "1"},
-                cwd=gateway.folder, check=False)
+                cwd=gateway.folder, check=False, stdout=subprocess.PIPE, text=True)
+            print(result.stdout)
+            # A slow machine may spend its time before the first request.
+            generated = re.search(r"(\d+) generated", result.stdout)
+            if not result.returncode and int(generated.group(1) if generated else 0) < LEAST:
+                raise Failure(f"fewer than {LEAST} requests were made: give it more --seconds")
             if not gateway.process.is_alive():
                 raise Failure("the gateway ended by itself")
         except Failure as failure:

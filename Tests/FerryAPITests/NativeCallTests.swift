@@ -192,7 +192,10 @@ struct NativeCallTests {
             String(decoding: APIAnswer.native(answer).response.body, as: UTF8.self)
         }
         #expect(
-            text(.pushed([.init(task: task, cid: cid, status: .offline)], refused: [.init(target: cid.description, reason: "\"")]))
+            text(
+                .pushed(
+                    [.init(task: task, cid: cid, status: .offline)],
+                    refused: [.init(target: cid.description, reason: "\"")]))
                 == #"{"code":0,"msg":"success","data":{"messages":[{"cid":"\#(Self.cid)","taskid":"#
                 + #""RASS_1130_000000000000000000000000000000ff","status":"offline"}],"#
                 + #""not_accepted":[{"cid":"\#(Self.cid)","reason":"\""}]}}"#)
