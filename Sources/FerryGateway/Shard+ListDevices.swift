@@ -155,7 +155,10 @@ extension Shard {
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(task.payloadBytes))
         if entry.isIgnored { return note(.ended(entry.seq, .deviceBlocked), device) }
-        if receiptDesk.isActive { nameForReceipts(entry.seq, task.taskID, key.messageID, device) }
+        if receiptDesk.isActive { 
+            let callback = placement.content.traits.callback
+            nameForReceipts(entry.seq, task.taskID, key.messageID, callback: callback, device)
+        }
         segmentDevices.add(device, segment: location.segment)
         // What was for everybody before it comes before it.
         catchUp(device)
