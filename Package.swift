@@ -56,7 +56,7 @@ let package = Package(
         .target(
             name: "FerrySimulation",
             dependencies: [
-                "FerryCore", "FerryWire", "FerryIO", "FerryRouting", "FerrySession", "FerryAPNS",
+                "FerryCore", "FerryStats", "FerryWire", "FerryIO", "FerryRouting", "FerrySession", "FerryAPNS",
                 "FerryStore", "FerryReceipts", "FerryClientCore", "FerryGateway",
             ]),
         .target(name: "FerryClient", dependencies: ["FerryCore", "FerryWire", "FerryClientCore", "FerryIO"]),

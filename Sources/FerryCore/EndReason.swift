@@ -15,6 +15,8 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case byteCap = 6
     /// The store could not give its content any more.
     case unreadable = 7
+    /// Its task was stopped before the device had acknowledged it.
+    case taskStopped = 20
     /// The client that the device came with said of itself that it does not take this kind of content.
     case kindNotTaken = 8
     /// The wake-up channel took it, and the sender wanted no other way.
@@ -34,6 +36,7 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         case .acknowledged: .delivered
         case .ttlRanOut, .noLiveSession, .liveSessionEnded: .expired
         case .countCap, .byteCap: .overflowed
+        case .taskStopped: .revoked
         case .unreadable, .handOverRefused, .handOverUnanswered: .failed
         case .kindNotTaken, .deviceRemoved, .deviceBlocked: .skipped
         case .handedOver: .handed

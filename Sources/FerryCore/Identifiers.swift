@@ -113,6 +113,17 @@ package struct TaskID: Hashable, Sendable, BitwiseCopyable, CustomStringConverti
         self.kind = kind
     }
 
+    /// The id that `description` gives this text; nil for any other text.
+    package init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 42, bytes.starts(with: "RAS".utf8), let kind = Kind(rawValue: bytes[3]),
+            bytes[4] == 0x5f, bytes[9] == 0x5f, bytes[5..<9].allSatisfy({ (0x30...0x39).contains($0) }),
+            let value = Identifier128(hex: String(decoding: bytes[10...], as: UTF8.self))
+        else { return nil }
+        let monthDay = bytes[5..<9].reduce(UInt16(0)) { $0 * 10 + UInt16($1 - 0x30) }
+        self.init(value, monthDay: monthDay, kind: kind)
+    }
+
     package var description: String {
         var text: [UInt8] = []
         text.reserveCapacity(42)

@@ -35,6 +35,10 @@ struct AudienceTable {
         rosters.indices.contains(number) && rosters[number].contains(cid)
     }
 
+    func hasToken(_ number: Int, _ cid: CID) -> Bool {
+        rosters.indices.contains(number) && rosters[number].hasToken(cid)
+    }
+
     func isBlocked(_ number: Int, _ cid: CID) -> Bool {
         rosters.indices.contains(number) && rosters[number].isBlocked(cid)
     }

@@ -51,6 +51,8 @@ struct WantedPlaces: Sendable {
     let content: BroadcastContent
     /// By the shard's own numbers of its partitions; nil: all of them.
     let lacking: [Bool]?
+    /// Its sender stopped it before it had these.
+    var isStopped = false
 
     func isWanted(_ local: Int) -> Bool { lacking?[local] ?? true }
 }
@@ -60,10 +62,13 @@ final class PendingPlaces: Sendable {
     let wanted: WantedPlaces
     /// By the shard's own numbers of its partitions, zero for none.
     let seqs: [Seq]
+    /// Devices that it was counted for when its places were drawn; others may register before those are on disk.
+    let counted: Int
 
-    init(_ wanted: WantedPlaces, seqs: [Seq]) {
+    init(_ wanted: WantedPlaces, seqs: [Seq], counted: Int) {
         self.wanted = wanted
         self.seqs = seqs
+        self.counted = counted
     }
 }
 

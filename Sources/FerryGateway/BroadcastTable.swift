@@ -23,6 +23,8 @@ struct PlacedBroadcast {
     /// The first segment with a record of its places; 0 when the tables have them.
     var segment: UInt32
     var state = State.live
+    /// Over because its sender stopped it, not by its time: nobody is told of a gap.
+    var isStopped = false
     /// Devices for which it is accepted and whose machine was not told of it: what is known of them is their number.
     var unreached: Int
     /// Devices that have it in their log.
@@ -108,9 +110,6 @@ struct BroadcastTable {
         lines[number].registered[local(partition)] += count
     }
 
-    /// Devices of the app that are registered in this shard.
-    func registered(_ number: Int) -> Int { lines[number].registered.reduce(0, +) }
-
     // MARK: - Coming
 
     /// Devices that the places are for: those that are registered now.
@@ -123,7 +122,7 @@ struct BroadcastTable {
     /// Its places are on disk.
     mutating func add(
         _ number: Int, _ broadcast: AcceptedBroadcast, _ content: BroadcastContent?, seqs: [Seq], segment: UInt32,
-        unreached count: Int, state: PlacedBroadcast.State = .live
+        unreached count: Int, state: PlacedBroadcast.State = .live, isStopped: Bool = false
     ) {
         newest += 1
         var known = broadcast
@@ -131,7 +130,7 @@ struct BroadcastTable {
         lines[number].placed.append(
             PlacedBroadcast(
                 ordinal: newest, broadcast: known, content: content, seqs: seqs, segment: segment, state: state,
-                unreached: count, pass: lines[number].passes + 1))
+                isStopped: isStopped, unreached: count, pass: lines[number].passes + 1))
         unreached += count
         bytes += seqs.count * 8 + part(of: content)
         if state == .live, !broadcast.isLiveOnly { expectEnd(number, at: broadcast.expiresAt) }
@@ -294,10 +293,23 @@ struct BroadcastTable {
         expectEnd(number, at: time)
     }
 
+    /// The app's entries of a task that are not over, by index.
+    func open(_ number: Int, task: Identifier128) -> [Int] {
+        lines[number].placed.indices.filter {
+            lines[number].placed[$0].broadcast.taskID.value == task && lines[number].placed[$0].state != .over
+        }
+    }
+
+    /// What is known of a task of the app; nil when that is nothing.
+    func broadcast(_ number: Int, _ task: TaskID) -> AcceptedBroadcast? {
+        lines[number].placed.first { $0.broadcast.taskID == task }?.broadcast
+    }
+
     /// It is over. Answers for how many devices at once: those whose machine was not told of it.
-    mutating func end(_ number: Int, _ index: Int) -> Int {
+    mutating func end(_ number: Int, _ index: Int, isStopped: Bool = false) -> Int {
         let count = lines[number].placed[index].unreached
         lines[number].placed[index].state = .over
+        lines[number].placed[index].isStopped = isStopped
         lines[number].placed[index].unreached = 0
         unreached -= count
         if lines[number].placed[index].reached > 0 { lines[number].hasEnded = true }

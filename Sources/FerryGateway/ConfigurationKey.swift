@@ -55,6 +55,10 @@ package struct ConfigurationKey: Sendable {
             "broadcastsPerHour", 1...100_000, "pushes to all of one app within an hour; above it they get 30019",
             { $0.broadcastsPerHour = Int($1) }),
         .integer(
+            "scheduledPerApp", 1...100_000,
+            "scheduled tasks of one app that wait for their time; above it they get 30019",
+            { $0.scheduledPerApp = Int($1) }),
+        .integer(
             "broadcastGapHours", 1...8_760,
             "hours after the end of a push to all in which a device that missed it is told so",
             { $0.broadcastRetention = .seconds(3_600 * $1) }),
@@ -184,6 +188,15 @@ package struct ConfigurationKey: Sendable {
         .integer(
             "timelineBytes", 1_048_576...1 << 44, "bytes of the timeline log; `off` keeps none",
             { $0.timelineBytes = Int($1) }, off: { $0.timelineBytes = nil }),
+        .integer(
+            "reportDays", 1...3_650, "days for which tasks and days are reported", { $0.reportDays = Int($1) }),
+        .integer(
+            "reportTasks", 1...1_000_000,
+            "tasks that are reported; of more the oldest that have ended are forgotten", { $0.reportTasks = Int($1) }),
+        .integer(
+            "reportOffsetMinutes", 0...1_439,
+            "how far ahead of UTC the clocks of reports are; above 840 it is a day less, so 1140 is five hours behind",
+            { $0.reportOffset = UTCOffset(minutes: Int($1 > 840 ? $1 - 1_440 : $1)) }),
     ]
 
     private static func integer(

@@ -218,6 +218,12 @@ struct DeviceTable: ~Copyable {
         free.append(Int32(index))
     }
 
+    /// Numbers of apps are below.
+    var appCount: Int { apps.count }
+
+    /// `number` is below `appCount`.
+    func app(numbered number: Int) -> AppID { apps[number] }
+
     /// The app's number, which it gets if it has none.
     mutating func number(of app: AppID) -> Int {
         if let known = appNumbers[app] { return Int(known) }

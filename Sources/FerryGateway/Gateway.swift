@@ -106,7 +106,7 @@ package final class Gateway: Sendable {
             timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
             mailboxes: mailboxes,
             listeners: (deviceListener, httpListener, linkListener), seed: nil, connectionLimit: limit,
-            census: ConnectionCensus(limit: limit),
+            census: ConnectionCensus(limit: limit), appCensus: AppCensus(configuration.apps),
             memoryBudget: Budget(
                 key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: MachineMemory.bytes())),
             storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes),

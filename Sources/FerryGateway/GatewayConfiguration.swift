@@ -54,6 +54,8 @@ package struct GatewayConfiguration: Sendable {
     package var broadcastsPerApp = 100
     /// So many of one app are taken within an hour.
     package var broadcastsPerHour = 1_000
+    /// Calls of one app that wait for their time.
+    package var scheduledPerApp = 1_000
     /// For so long after its end a device that missed a push to all is told that it did.
     package var broadcastRetention = Duration.seconds(7 * 86_400)
     /// Tasks with stored content that one app has at once.
@@ -72,6 +74,12 @@ package struct GatewayConfiguration: Sendable {
     package var timelineAge = Duration.seconds(24 * 3_600)
     /// Of the timeline's files together; nil switches the log off.
     package var timelineBytes: Int? = 2 << 30
+    /// How far ahead of UTC the clocks are by which reports count days.
+    package var reportOffset = UTCOffset(minutes: 480)
+    /// For so many days tasks and days are reported.
+    package var reportDays = 90
+    /// Tasks that are reported; of more the oldest that have ended are forgotten.
+    package var reportTasks = 20_000
     /// How long receipts wait for their endpoints, and how many.
     package var receipts = ReceiptPolicy()
     /// A file to note in what has been synced, for the crash campaign.

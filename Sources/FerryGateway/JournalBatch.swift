@@ -72,6 +72,7 @@ enum CommitEffect {
     case broadcastPlaced(PendingPlaces)
     /// By the app's number in the device table.
     case broadcastExpired(Int, ordinal: UInt32)
+    case task(TaskEffect)
     case listed(ListAcceptance)
     case controlPut([ControlRow], ControlEffect?)
 }
@@ -109,7 +110,7 @@ enum DeviceWaiter {
     case tagTarget
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
-    case census(CensusGathering, CID)
+    case single(SingleGathering, FoundTask)
     case tokenLoss(TokenClaim)
     case detail(DetailGathering)
     case removal(Removal)

@@ -93,19 +93,24 @@ extension Shard {
         case .authenticate(let request): if let app { authenticate(request, app, origin) }
         case .revoke(let token): if let app { revoke(token, app, origin) }
         case .pushSingle where isDraining, .pushBatch where isDraining, .pushAll where isDraining,
-            .list where isDraining,
+            .list where isDraining, .report where isDraining,
             .userStatus where isDraining,
-            .timeline where isDraining, .presence where isDraining, .user where isDraining, .native where isDraining:
+            .timeline where isDraining, .presence where isDraining, .user where isDraining, .native where isDraining,
+            .task where isDraining:
             fill(origin, .failure(.busy(retryAfterSeconds: 1)))
         case .pushSingle(let push): if let app { order(push, app, origin) }
         case .pushBatch(let batch): if let app { order(batch, app, origin) }
         case .pushAll(let push): if let app { order(push, app, origin) }
+        case .schedule where isDraining: fill(origin, .failure(.busy(retryAfterSeconds: 1)))
+        case .schedule(let push): if let app { order(push, app, origin) }
         case .list(let call): if let app { order(call, app, origin) }
         case .userStatus(let cids) where isMemoryShort(for: cids.count * MemoryCost.loading):
             fill(origin, .failure(refusal(.memory)))
         case .userStatus(let cids): if let app { askStatus(cids, app, origin) }
         case .timeline(let query) where isMemoryShort(for: query.weight): fill(origin, .failure(refusal(.memory)))
         case .timeline(let query): if let app { askTimeline(query, app, origin) }
+        case .report(let request): if let app { ask(request, app, origin) }
+        case .task(let call): if let app { order(call, app, origin) }
         case .presence(let query, let token): if let app { openStream(query, app, token, origin) }
         case .user(let call) where !call.makesRoom && isMemoryShort(for: MemoryCost.userCall):
             fill(origin, .failure(refusal(.memory)))
@@ -198,8 +203,9 @@ extension Shard {
         case .list(let order): take(order)
         case .status(let app, let cids, let origin): gatherStatus(app, cids, origin)
         case .timeline(let order): take(order)
+        case .task(let order): take(order)
         case .user(let order): take(order)
-        case .census(let order): take(order)
+        case .census(let app, let order, let origin): take(order, of: app, origin)
         }
     }
 
@@ -214,7 +220,7 @@ extension Shard {
         case .broadcast(let origin, let result): fill(origin, result.map { .pushedAll(task: $0) })
         case .status(let origin, let statuses, let isComplete):
             collect(statuses, isComplete: isComplete, for: origin)
-        case .census(let origin, let census, let isComplete): collect(census, isComplete: isComplete, for: origin)
+        case .census(let origin, let census): collect(census, for: origin)
         case .timeline(let origin, let result): fill(origin, result.map { .timeline($0) })
         case .revoked(let origin): revocationTaken(origin)
         }

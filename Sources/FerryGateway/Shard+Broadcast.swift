@@ -19,7 +19,7 @@ extension Shard {
 
     /// The digests of (app, request id) and of the content. The key's low bits are the app's partition, so that after a restart
     /// the owner takes it. No push to one device has the same: its name ends in 16 bytes of a cid.
-    private static func requestKey(_ app: AppID, _ push: BroadcastPush, _ partition: Partition) -> RequestKey {
+    static func requestKey(_ app: AppID, _ push: BroadcastPush, _ partition: Partition) -> RequestKey {
         var name = ByteWriter()
         name.string(app.text.utf8)
         name.string(push.requestID.utf8)
@@ -46,8 +46,8 @@ extension Shard {
             guard content == order.key.content else { return refuseRepeat(order) }
             openBroadcasts[order.key.key, default: []].append(order.origin)
         case .unknown:
-            if let error = shortage(for: order) { return answer(order.origin, .failure(error)) }
-            accept(order)
+            if let error = shortage(for: order.push, order.app) { return answer(order.origin, .failure(error)) }
+            accept(order.push, order.app, order.key, origins: [order.origin])
         }
     }
 
@@ -56,14 +56,14 @@ extension Shard {
     }
 
     /// Why it cannot be taken; nil, and its content's bytes taken of the budget, when it can.
-    private mutating func shortage(for order: BroadcastOrder) -> APIError? {
-        if let window = order.push.traits.window, window.upperBound <= now { return .windowOver(window) }
+    mutating func shortage(for push: BroadcastPush, _ app: AppID) -> APIError? {
+        if let window = push.traits.window, window.upperBound <= now { return .windowOver(window) }
         if isDiskShort { return refusal(.disk) }
-        if isMemoryShort(for: order.push.payload.count + MemoryCost.order) { return refusal(.memory) }
+        if isMemoryShort(for: push.payload.count + MemoryCost.order) { return refusal(.memory) }
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
             return refusal(.sync)
         }
-        let number = broadcastLine(of: order.app)
+        let number = broadcastLine(of: app)
         let live = broadcasts.lines[number].liveCount + broadcasts.lines[number].coming
         guard live < environment.configuration.broadcastsPerApp else {
             counters.refused[Shortage.broadcasts.rawValue] += 1
@@ -74,31 +74,33 @@ extension Shard {
             counters.refused[Shortage.broadcasts.rawValue] += 1
             return .tooManyBroadcasts("the app had \(recent) pushes to all within an hour (broadcastsPerHour)")
         }
-        guard environment.broadcastBudget.take(order.push.payload.count) else {
+        guard environment.broadcastBudget.take(push.payload.count) else {
             counters.refused[Shortage.broadcasts.rawValue] += 1
             return .tooManyBroadcasts("live pushes to all hold as much memory as they may (broadcastBytes)")
         }
         return nil
     }
 
-    private mutating func accept(_ order: BroadcastOrder) {
-        _ = requests.begin(order.key.key, content: order.key.content)
-        openBroadcasts[order.key.key] = [order.origin]
+    /// `task`: the name that a scheduled one had from the beginning.
+    mutating func accept(
+        _ push: BroadcastPush, _ app: AppID, _ key: RequestKey, origins: [APIOrigin], task: TaskID? = nil
+    ) {
+        _ = requests.begin(key.key, content: key.content)
+        if !origins.isEmpty { openBroadcasts[key.key] = origins }
         var expiresAt: Instant =
-            switch order.push.ttl {
+            switch push.ttl {
             case .liveOnly: now
             case .milliseconds(let milliseconds): now + .milliseconds(milliseconds)
             }
-        if let window = order.push.traits.window { expiresAt = min(expiresAt, window.upperBound) }
+        if let window = push.traits.window { expiresAt = min(expiresAt, window.upperBound) }
         let broadcast = AcceptedBroadcast(
-            app: order.app, taskID: TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .app),
-            messageID: MessageID(randomIdentifier()), acceptedAt: now, expiresAt: expiresAt, request: order.key,
-            traits: order.push.traits, payload: order.push.payload)
+            app: app, taskID: task ?? TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .app),
+            messageID: MessageID(randomIdentifier()), acceptedAt: now, expiresAt: expiresAt, request: key,
+            traits: push.traits, payload: push.payload)
         let content = BroadcastContent(
-            broadcast,
-            compressed: compressor.compressed(order.push.payload, environment.configuration.compressionBytes),
+            broadcast, compressed: compressor.compressed(push.payload, environment.configuration.compressionBytes),
             budget: environment.broadcastBudget)
-        let number = broadcastLine(of: order.app)
+        let number = broadcastLine(of: app)
         broadcasts.expect(number)
         broadcasts.noteAccepted(number, at: now)
         append(.broadcastAccepted(broadcast), .broadcastAccepted(content))
@@ -144,7 +146,7 @@ extension Shard {
         for origin in known.waiting { answer(origin, .success(known.content.broadcast.taskID)) }
     }
 
-    private mutating func answer(_ origin: APIOrigin, _ result: Result<TaskID, APIError>) {
+    mutating func answer(_ origin: APIOrigin, _ result: Result<TaskID, APIError>) {
         post(.reply(.broadcast(origin, result)), to: origin.shard)
     }
 
@@ -169,8 +171,10 @@ extension Shard {
             seqs[local] = sequences[partition.index]
             places.append((partition, seqs[local]))
         }
+        tasks.placing.insert(wanted.content.broadcast.taskID.value)
         let placement = BroadcastPlacement(task: wanted.content.broadcast.taskID.value, places: places)
-        append(.broadcastPlaced(placement), .broadcastPlaced(PendingPlaces(wanted, seqs: seqs)))
+        let counted = countPlaces(wanted.content.broadcast, seqs)
+        append(.broadcastPlaced(placement), .broadcastPlaced(PendingPlaces(wanted, seqs: seqs, counted: counted)))
     }
 
     /// The places are on disk: from now on it is in the streams. Whoever was registered before is in the count, and nobody else,
@@ -182,16 +186,24 @@ extension Shard {
         broadcasts.add(
             number, content.broadcast, content, seqs: pending.seqs, segment: segment, unreached: targets)
         note(.broadcastPlaced(targets: UInt64(targets)), ofTask: content.broadcast.taskID)
+        countPlaces(pending, targets: targets)
         let owner = Partition(of: content.broadcast.app).owner(among: environment.shards)
         if owner == index { broadcasts.arrived(number) }
         post(.placesKnown(content.broadcast.taskID.value), to: owner)
-        broadcasts.wantPass(number)
+        let task = content.broadcast.taskID.value
+        tasks.placing.remove(task)
+        if tasks.stoppedEarly.remove(task) != nil || pending.wanted.isStopped {
+            endStopped(number, task)
+        } else {
+            broadcasts.wantPass(number)
+        }
         trimBroadcasts(number)
     }
 
     /// Other places are drawn in a while: what was drawn is below what others may have by now. Who waits for the answer goes on
     /// waiting: a refusal would be a lie, since the broadcast is on disk.
     mutating func placesRefused(_ pending: PendingPlaces) {
+        countPlaces(pending, targets: 0)
         unplaced.append(pending.wanted)
         deferredUntil = min(deferredUntil, now + .seconds(1))
     }
@@ -216,7 +228,10 @@ extension Shard {
     }
 
     mutating func broadcastExpired(_ number: Int, ordinal: UInt32) {
-        guard let index = broadcasts.index(number, ordinal: ordinal) else { return }
+        // It may have been stopped meanwhile.
+        guard let index = broadcasts.index(number, ordinal: ordinal),
+            broadcasts.lines[number].placed[index].state != .over
+        else { return }
         end(number, index, .ttlRanOut)
         if broadcasts.lines[number].hasEnded { broadcasts.wantPass(number) }
         trimBroadcasts(number)
@@ -227,10 +242,12 @@ extension Shard {
         broadcasts.trim(number, endedBefore: now + (.zero - environment.configuration.broadcastRetention))
     }
 
-    private mutating func end(_ number: Int, _ index: Int, _ reason: EndReason) {
+    mutating func end(_ number: Int, _ index: Int, _ reason: EndReason) {
         let task = broadcasts.lines[number].placed[index].broadcast.taskID
-        let count = broadcasts.end(number, index)
-        if count > 0 { note(.broadcastOver(reason, targets: UInt64(count)), ofTask: task) }
+        let count = broadcasts.end(number, index, isStopped: reason == .taskStopped)
+        guard count > 0 else { return }
+        note(.broadcastOver(reason, targets: UInt64(count)), ofTask: task)
+        countEnds(ofTask: task, number, reason, count)
     }
 
     /// Every device that had a session when they came has been looked at.
@@ -255,6 +272,7 @@ extension Shard {
                 RetainedBroadcast(broadcast, forgetAt: broadcast.expiresAt + retention))
         }
         ownBroadcasts.removeAll { $0.segment <= segment }
+        remains.stops = tasks.takeStops(upTo: segment).map { ($0.task, $0.expiresAt + retention) }
     }
 }
 

@@ -40,9 +40,11 @@ extension Shard {
 
     private mutating func tellMissed(_ placed: PlacedBroadcast, _ seq: Seq, _ device: Int) {
         noteTurn(of: placed, seq, device)
-        let reason = placed.broadcast.isLiveOnly ? EndReason.noLiveSession : .ttlRanOut
+        let reason =
+            placed.isStopped ? EndReason.taskStopped : placed.broadcast.isLiveOnly ? .noLiveSession : .ttlRanOut
         noteInTimeline(.ended(seq, reason), devices[device].cid)
         noteReceipt(placed, reason, device)
+        if placed.isStopped { return }
         if !placed.broadcast.isLiveOnly { tell(device: device, .broadcastMissed(seq)) }
     }
 
@@ -56,6 +58,7 @@ extension Shard {
     /// A broadcast has ended at this device.
     mutating func endShared(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
         note(.ended(message.seq, reason), device)
+        countSharedEnd(message, reason, device)
         let number = devices.appNumber(of: device)
         if receiptDesk.isActive, let index = broadcasts.index(number, ordinal: message.broadcastOrdinal) {
             noteReceipt(broadcasts.lines[number].placed[index], reason, device)
@@ -81,7 +84,8 @@ extension Shard {
         let number = devices.appNumber(of: device)
         guard let index = broadcasts.index(number, ordinal: message.broadcastOrdinal) else { return nil }
         let broadcast = broadcasts.lines[number].placed[index].broadcast
-        guard broadcast.isLiveOnly || broadcast.expiresAt > now else { return nil }
+        guard broadcast.isLiveOnly || broadcast.expiresAt > now, !broadcasts.lines[number].placed[index].isStopped
+        else { return nil }
         return broadcasts.lines[number].placed[index].content
     }
 
@@ -130,22 +134,25 @@ extension Shard {
         }
         guard devices[device].machine.log.sharedCount > 0 else { return isTouched }
         work += devices[device].machine.log.count
-        for seq in overInLog(of: device, number) {
-            tell(device: device, .broadcastEnded(seq))
+        for (seq, isStopped) in overInLog(of: device, number) {
+            tell(device: device, isStopped ? .takenBack(seq, .taskStopped) : .broadcastEnded(seq))
             isTouched = true
         }
         return isTouched
     }
 
-    private func overInLog(of device: Int, _ number: Int) -> [Seq] {
-        var found: [Seq] = []
+    private func overInLog(of device: Int, _ number: Int) -> [(seq: Seq, isStopped: Bool)] {
+        var found: [(seq: Seq, isStopped: Bool)] = []
         for place in 0..<devices[device].machine.log.count {
             let message = devices[device].machine.log[place]
-            guard message.isShared, !message.isLiveOnly, message.expiresAt == .distantFuture,
+            guard message.isShared,
                 let index = broadcasts.index(number, ordinal: message.broadcastOrdinal),
                 broadcasts.lines[number].placed[index].state == .over
             else { continue }
-            found.append(message.seq)
+            let isStopped = broadcasts.lines[number].placed[index].isStopped
+            // Of others it was told that their time is over, or they end with their session.
+            guard isStopped || (!message.isLiveOnly && message.expiresAt == .distantFuture) else { continue }
+            found.append((message.seq, isStopped))
         }
         return found
     }
@@ -167,6 +174,7 @@ extension Shard {
             placing[task] = PlacingBroadcast(content: content, missing: missing, waiting: [])
         }
         for own in recovery.ownBroadcasts { keepOnDisk(own.broadcast, segment: own.segment) }
+        tasks.stops = recovery.stops
         // Before anything else draws a `seq`.
         for wanted in recovery.unplaced {
             if isOwner(of: wanted.content.broadcast.app) {
@@ -184,7 +192,7 @@ extension Shard {
         if isOwner(of: found.broadcast.app) { broadcasts.noteAccepted(number, at: found.broadcast.acceptedAt) }
         broadcasts.add(
             number, found.broadcast, found.content, seqs: found.seqs, segment: found.segment,
-            unreached: found.waiting, state: found.content == nil ? .over : .live)
+            unreached: found.waiting, state: found.content == nil ? .over : .live, isStopped: found.isStopped)
         tally.restore(found.waiting)
     }
 
@@ -200,7 +208,7 @@ extension Shard {
             let placed = broadcasts.lines[number].placed[index]
             let seq = placed.seqs[local]
             while next < kept.count, kept[next].seq < seq {
-                devices[device].machine.restore(KeptMessage(restoring: kept[next]))
+                restore(kept[next], device)
                 next += 1
             }
             guard placed.state != .over else {
@@ -211,8 +219,13 @@ extension Shard {
             broadcasts.reach(number, index)
             devices[device].machine.restore(KeptMessage(placed, seq: seq, wasOffline: true))
         }
-        for message in kept[next...] { devices[device].machine.restore(KeptMessage(restoring: message)) }
+        for message in kept[next...] { restore(message, device) }
         return missed
+    }
+
+    private mutating func restore(_ message: RecoveredMessage, _ device: Int) {
+        let slot = message.task.map { taskSlots.retain($0) } ?? TaskSlots.none
+        devices[device].machine.restore(KeptMessage(restoring: message, taskSlot: slot))
     }
 
     mutating func tellMissed(_ missed: [(placed: PlacedBroadcast, seq: Seq)], _ device: Int) {

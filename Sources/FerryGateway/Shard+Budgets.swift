@@ -88,7 +88,7 @@ extension Shard {
             + connections.count * MemoryCost.connection + connectionsWithMore * MemoryCost.besideConnection
             + backends.count * MemoryCost.knownHead
             + requests.count * IdempotencyWindow.bytesPerEntry + tokenHolders.count * MemoryCost.tokenHolder
-            + audience.bytes
+            + audience.bytes + book.count * MemoryCost.report
             + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
             + requestBytes + answerBytes + waitingBytes + segmentDevices.count * MemoryCost.inSegment
             + receiptDesk.memoryBytes + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
@@ -133,6 +133,8 @@ enum MemoryCost {
     /// A message or a change of a record, until its segment retires.
     static let inSegment = 8
     static let revokedToken = 192
+    /// Counters of a task, or of an app's day.
+    static let report = 384
     /// A call about a thousand users, while it is answered.
     static let userCall = 262_144
     /// A device whose record is asked for.

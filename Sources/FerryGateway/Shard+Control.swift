@@ -3,12 +3,16 @@ internal import FerryCore
 internal import FerryIO
 internal import FerryReceipts
 internal import FerryRouting
+internal import FerryStats
 internal import FerryStore
 
 /// What follows when control rows are on disk, or cannot get there.
 enum ControlEffect {
     /// The call that wanted them is answered; when the disk refused, that the gateway is busy.
     case answer(APIOrigin, APIAnswer)
+    /// What was counted is in rows on disk, and reports may tell of it.
+    case counted([ReportRow], [ReportReply])
+    case schedule(ScheduleEffect)
     /// They go out; what the disk refused is tried again.
     case receiptsAdded(ReceiptLaneName, [ReceiptEntry])
     /// Rows of receipts that are over, by number.
@@ -45,6 +49,8 @@ extension Shard {
         for row in rows { control.note(row, segment: segment) }
         switch effect {
         case .answer(let origin, let answer): settle(origin, .success(answer))
+        case .counted(_, let replies): for reply in replies { send(reply) }
+        case .schedule(let effect): committed(effect, segment: segment)
         case .receiptsAdded(let lane, let entries): receiptsAdded(lane, entries)
         case .listStored(let content, let audience): listStored(content, audience)
         case .tagGathered(let order, let parts, let isLast): tagGathered(order, parts, isLast: isLast)
@@ -61,6 +67,8 @@ extension Shard {
     mutating func controlRefused(_ effect: ControlEffect?) {
         switch effect {
         case .answer(let origin, _): settle(origin, .failure(.busy(retryAfterSeconds: 5)))
+        case .counted(let rows, let replies): countsRefused(rows, replies)
+        case .schedule(let effect): refused(effect)
         case .receiptsAdded(let lane, let entries): receiptsRefused(lane, entries)
         case .receiptsGone(let lane, let numbers): receiptsStay(lane, numbers)
         case .listStored(let content, _): listRefused(content)
@@ -94,6 +102,9 @@ extension Shard {
     /// A row that is there.
     private mutating func restoreControl(_ row: ControlRow) {
         switch row.table {
+        // Read before all else, see `restoreReports`.
+        case .counters, .curve: return
+        case .schedule: restoreSchedule(row)
         case .listTask: restoreListTask(row)
         case .tagCall: restoreTagCall(row)
         case .tagAudience: restoreTagAudience(row)
@@ -101,7 +112,7 @@ extension Shard {
         case .alias: restoreAlias(row)
         case .profile: restoreProfile(row)
         case .receiptLane: restoreLane(row)
-        case .task, .counters, .curve, .receipt, .listContent: return
+        case .task, .receipt, .listContent: return
         }
     }
 

@@ -24,6 +24,7 @@ extension Shard {
             note(.wentOffline, device)
         }
         if wasOnline != isOnline {
+            countOnline(device, isOnline: isOnline)
             notePresenceNews(device, isOnline: isOnline)
             if receiptDesk.isActive { notePresence(device, isOnline: isOnline) }
         }
@@ -66,9 +67,11 @@ extension Shard {
         note(.ended(message.seq, reason), device)
         if receiptDesk.isActive { noteReceipt(message.seq, reason, device) }
         let state = reason.state
+        if message.isReference { countReferenceEnd(message, reason) }
         if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
         let cid = devices[device].cid
         if state == .delivered {
+            countEnd(reason, device)
             if isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
             return
         }
@@ -79,8 +82,10 @@ extension Shard {
         if isTold { markChanged(device) }
         let effect: CommitEffect? = isTold ? .dropRecorded(cid, record, segment: message.location.segment) : nil
         if let effect, devices[device].holdsDrops {
+            // It is counted when its record goes to the disk.
             deferred.append((record, effect))
         } else {
+            countEnd(reason, device)
             append(record, effect)
         }
     }
@@ -120,6 +125,7 @@ extension Shard {
     // MARK: - The record
 
     mutating func noteSeen(_ device: Int) {
+        countComing(device)
         devices[device].seenAt = now
         audience.saw(devices.appNumber(of: device), devices[device].cid, at: now)
         append(.deviceSeen(cid: devices[device].cid, at: now), .recordChanged(devices[device].cid))
@@ -206,10 +212,10 @@ extension Shard {
             case .tagTarget: tagTargetLoaded(isKnown: true)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
+            case .single(let gathering, let single): gather(gathering, single, device)
             case .detail(let gathering): gather(gathering, device)
             case .removal(let removal): remove(removal, device: device)
             case .retention: if let device { forgetIfUnseen(device) }
-            case .census(let gathering, let cid): count(gathering, cid, device)
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }
         }

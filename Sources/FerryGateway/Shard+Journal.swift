@@ -46,13 +46,19 @@ extension Shard {
             deferred = []
             deferredUntil = .distantFuture
             for (record, effect) in again {
-                if isHeld(effect) { deferred.append((record, effect)) } else { append(record, effect) }
+                if isHeld(effect) {
+                    deferred.append((record, effect))
+                } else {
+                    countDrop(effect, 1)
+                    append(record, effect)
+                }
             }
             placeAgain()
             putReceiptsAgain()
             writeUsersAgain()
             readAgain()
         }
+        appendReports()
         if !journal.isEmpty {
             lastTicket &+= 1
             let batch = journal.take()
@@ -186,6 +192,7 @@ extension Shard {
         case .broadcastAccepted(let content): broadcastAccepted(content, segment: segment)
         case .broadcastPlaced(let pending): broadcastPlaced(pending, segment: segment)
         case .broadcastExpired(let number, let ordinal): broadcastExpired(number, ordinal: ordinal)
+        case .task(let effect): committed(effect, segment: segment)
         case .listed(let acceptance): listed(acceptance, segment: segment, offset: offset)
         case .controlPut(let rows, let effect): controlPut(rows, effect, segment: segment)
         }
@@ -201,6 +208,7 @@ extension Shard {
         case .pushTokenChanged(let cid, _, _), .recordChanged(let cid):
             if let device = devices.index(of: cid) { devices[device].pendingChanges -= 1 }
         case .dropRecorded(_, let record, _), .stubsDueRecorded(_, let record):
+            countDrop(effect, -1)
             deferred.append((record, effect))
             deferredUntil = min(deferredUntil, now + .seconds(1))
         case .apiTokenRevoked(_, _, let origin): fill(origin, .failure(.busy(retryAfterSeconds: 5)))
@@ -208,6 +216,7 @@ extension Shard {
         case .broadcastPlaced(let pending): placesRefused(pending)
         case .broadcastExpired(let number, let ordinal):
             broadcasts.endAgain(number, ordinal: ordinal, at: now + .seconds(1))
+        case .task(let effect): refused(effect)
         case .listed(let acceptance): listRefused(acceptance)
         case .controlPut(_, let effect): controlRefused(effect)
         }
@@ -230,14 +239,14 @@ extension Shard {
             gathering.isComplete = false
             gather(gathering, cid, nil)
         case .timeline(let order): answer(order, .failure(.busy(retryAfterSeconds: 5)))
+        case .single(let gathering, let single):
+            gathering.isComplete = false
+            gather(gathering, single, nil)
         case .detail(let gathering):
             gathering.isComplete = false
             gather(gathering, nil)
         case .removal(let removal): removalRefused(removal)
         case .retention: return
-        case .census(let gathering, let cid):
-            gathering.isComplete = false
-            count(gathering, cid, nil)
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.
             EventLog.write(
@@ -249,6 +258,7 @@ extension Shard {
         let cid = registration.cid
         let device =
             devices.index(of: cid) ?? insertDevice(DeviceRecord(registration: registration))
+        countRegistration(device)
         broadcasts.register(broadcastLine(of: registration.app), Partition(of: cid))
         audience.register(devices.appNumber(of: device), cid, seenAt: registration.at, hasToken: false)
         markChanged(device, segment: segment)

@@ -22,6 +22,10 @@ extension Shard {
             ("storeBytes", storeBytes - loggedBytes), ("pendingMessages", pendingMessages),
             ("bufferBytes", connections.count == 0 ? bufferBytes : 0),
             ("openBroadcasts", openBroadcasts.count + placing.count + unplaced.count + broadcasts.coming),
+            ("reported", reportedKept - tally.kept), ("reportReplies", reportReplies.count),
+            ("reportQuestions", reportQuestions.count),
+            ("stopping", tasks.stopping.count + tasks.placing.count + tasks.stoppedEarly.count),
+            ("schedules", tasks.schedules.unsettled + tasks.comingSchedules),
             ("lists", lists.creating.count + lists.wanted.count + lists.held.count + lists.repeats.count),
             (
                 "tags",

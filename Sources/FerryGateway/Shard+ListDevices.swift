@@ -66,6 +66,7 @@ extension Shard {
         let offset = journal.writer.bytes.count
         let length = RecordCodec.append(message, to: &journal.writer)
         devices[device].pendingChanges += 1
+        countReference(task, Int(placement.number), 1)
         openAcceptance(placement).entries.append(
             ListAcceptance.Entry(
                 target: Int32(truncatingIfNeeded: target), device: Int32(truncatingIfNeeded: device), seq: message.seq,
@@ -154,8 +155,11 @@ extension Shard {
         guard devices.isInUse(device), devices[device].cid == cid else { return }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(task.payloadBytes))
-        if entry.isIgnored { return note(.ended(entry.seq, .deviceBlocked), device) }
-        if receiptDesk.isActive { 
+        if entry.isIgnored {
+            note(.ended(entry.seq, .deviceBlocked), device)
+            return countEnds(ofTask: task.taskID, devices.appNumber(of: device), .deviceBlocked, 1)
+        }
+        if receiptDesk.isActive {
             let callback = placement.content.traits.callback
             nameForReceipts(entry.seq, task.taskID, key.messageID, callback: callback, device)
         }
@@ -164,7 +168,8 @@ extension Shard {
         catchUp(device)
         // The device may have gone and come back while the record was on its way to the disk.
         let wasAway = !entry.wasOnline || devices[device].absences != entry.absences
-        let message = KeptMessage(entry, task, location: location, wasOffline: wasAway)
+        let message = KeptMessage(
+            entry, task, location: location, wasOffline: wasAway, taskSlot: taskSlots.retain(task.taskID.value))
         if devices[device].connection != nil || task.hasAlert {
             atHand.append(AcceptedMessage(entry, placement.content, cid: cid))
             atHandCursor = 0
@@ -179,6 +184,7 @@ extension Shard {
         for entry in acceptance.entries {
             let device = Int(entry.device)
             let target = Int(entry.target)
+            countReference(placement.content.task, Int(placement.number), -1)
             if devices.isInUse(device), devices[device].cid == placement.targets[target].cid {
                 devices[device].pendingChanges -= 1
                 devices[device].pending.remove(bytes: Int(placement.content.task.payloadBytes))
@@ -286,7 +292,7 @@ extension AcceptedMessage {
 
 extension KeptMessage {
     fileprivate init(
-        _ entry: ListAcceptance.Entry, _ task: ListTask, location: RecordLocation, wasOffline: Bool
+        _ entry: ListAcceptance.Entry, _ task: ListTask, location: RecordLocation, wasOffline: Bool, taskSlot: UInt16
     ) {
         let stub: Stub =
             switch entry.stub {
@@ -298,7 +304,7 @@ extension KeptMessage {
         self.init(
             seq: entry.seq, expiresAt: entry.expiresAt, location: location, payloadBytes: task.payloadBytes,
             isLiveOnly: task.isLiveOnly, hasOwnAlert: task.hasAlert, wasOffline: wasOffline, stub: stub,
-            isReference: true, route: entry.route)
+            isReference: true, route: entry.route, taskSlot: taskSlot)
     }
 }
 

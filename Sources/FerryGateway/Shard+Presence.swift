@@ -151,7 +151,9 @@ extension Shard {
 
     /// Until when a stream is to be looked at; nil for a connection that is none.
     func streamDeadline(_ slot: Int) -> Instant? {
-        guard let stream = presence.streams[connections.token(of: slot)], let backend = backends[slot] else { return nil }
+        guard let stream = presence.streams[connections.token(of: slot)], let backend = backends[slot] else {
+            return nil
+        }
         let beat = min(stream.beatsAt, stream.tokenExpiresAt)
         return connections[slot].output.isEmpty
             ? beat : min(beat, backend.quietSince + BackendConnection.requestDeadline)

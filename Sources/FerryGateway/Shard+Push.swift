@@ -129,6 +129,7 @@ extension Shard {
         let offset = journal.writer.bytes.count
         let length = RecordCodec.append(fields, to: &journal.writer)
         devices[device].pendingChanges += 1
+        countAccepted(Int(order.app))
         journal.accepts.append(
             PendingAccept(
                 order: order, seq: seq, messageID: fields.messageID, taskID: fields.taskID,
@@ -168,7 +169,9 @@ extension Shard {
         }
         return AcceptedFields(
             cid: order.cid, seq: seq, messageID: MessageID(order.link?.message ?? randomIdentifier()),
-            taskID: TaskID(order.link?.task ?? randomIdentifier(), monthDay: now.monthDay, kind: .single),
+            taskID: TaskID(
+                (order.link?.task ?? randomIdentifier()).ending(in: Partition(of: order.cid).index),
+                monthDay: now.monthDay, kind: .single),
             acceptedAt: now, expiresAt: expiresAt, stub: stub, wasOnline: isOnline && order.route != .wakeOnly,
             request: order.key,
             traits: content.traits, alert: content.alert, payload: content.payload)
@@ -197,6 +200,7 @@ extension Shard {
         devices[device].pending.remove(bytes: Int(order.payloadBytes))
         if pending.isIgnored {
             note(.ended(pending.seq, .deviceBlocked), device)
+            countEnd(.deviceBlocked, device)
             return giveBackRoom(Int(order.payloadBytes))
         }
         segmentDevices.add(device, segment: location.segment)
@@ -232,6 +236,7 @@ extension Shard {
     /// The message is not on disk and will not be.
     mutating func refused(_ pending: PendingAccept) {
         let bytes = Int(pending.order.payloadBytes)
+        countAccepted(Int(pending.order.app), -1)
         giveBackRoom(bytes)
         let device = Int(pending.device)
         if holds(device, pending.order.cid) {

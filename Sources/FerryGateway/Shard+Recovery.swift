@@ -25,10 +25,12 @@ struct ShardRecovery: Sendable {
         let segment: UInt32
         /// Devices of this shard that it is still to come to.
         let waiting: Int
+        let isStopped: Bool
     }
 
     var broadcasts: [Broadcast] = []
     var controlRows: [(row: ControlRow, segment: UInt32)] = []
+    var reportCorrections = ReportCorrections()
     /// All devices, of all shards.
     var known: [KnownDevice] = []
     /// Devices of this shard that are gone, with the segment of the record.
@@ -37,6 +39,8 @@ struct ShardRecovery: Sendable {
     // Of the owner of the app.
     var placing: [(task: Identifier128, content: BroadcastContent, missing: Int)] = []
     var ownBroadcasts: [OwnBroadcast] = []
+    /// Tasks that were stopped and the record of which is in a segment of the journal.
+    var stops: [StoppedTask] = []
     /// Devices of each app in all partitions.
     var registered: [AppID: [UInt32]] = [:]
     var highest: [Seq]
@@ -64,6 +68,12 @@ struct ShardRecovery: Sendable {
         }
         for found in recovery.controlRows {
             parts[found.row.partition.owner(among: shards)].controlRows.append(found)
+        }
+        let audit = ReportAudit(recovery)
+        for shard in parts.indices {
+            parts[shard].reportCorrections = audit.corrections {
+                Partition(of: $0).owner(among: shards) == shard
+            }
         }
         var compressor = PayloadCompressor()
         for found in recovery.broadcasts {
@@ -112,14 +122,22 @@ struct ShardRecovery: Sendable {
                     Broadcast(
                         broadcast: found.broadcast, content: found.isOver ? nil : content, seqs: seqs,
                         segment: partitions.map { found.placeSegments[$0] }.filter { $0 != 0 }.min() ?? 0,
-                        waiting: partitions.reduce(0) { $0 + Int(found.waiting[$1]) }))
+                        waiting: partitions.reduce(0) { $0 + Int(found.waiting[$1]) },
+                        isStopped: found.stopSegment != nil))
             }
             guard seqs.contains(.zero) else { continue }
             missing += 1
-            parts[shard].unplaced.append(WantedPlaces(content: content, lacking: seqs.map { $0 == .zero }))
+            parts[shard].unplaced.append(
+                WantedPlaces(
+                    content: content, lacking: seqs.map { $0 == .zero }, isStopped: found.stopSegment != nil))
         }
         let owner = Partition(of: found.broadcast.app).owner(among: shards)
         if missing > 0 { parts[owner].placing.append((found.broadcast.taskID.value, content, missing)) }
+        if let segment = found.stopSegment, segment != 0 {
+            parts[owner].stops.append(
+                StoppedTask(
+                    task: found.broadcast.taskID.value, expiresAt: found.broadcast.expiresAt, segment: segment))
+        }
         if found.contentSegment != 0 {
             parts[owner].ownBroadcasts.append(
                 OwnBroadcast(broadcast: found.broadcast, segment: found.contentSegment))
@@ -130,6 +148,7 @@ struct ShardRecovery: Sendable {
 extension Shard {
     mutating func restore(_ recovery: ShardRecovery) {
         let policy = environment.configuration.delivery
+        restoreReports(recovery)
         restoreBroadcasts(recovery)
         restoreControl(recovery.controlRows)
         for known in recovery.known where environment.owner(of: known.cid) == index {
@@ -173,7 +192,7 @@ extension Shard {
 
 extension KeptMessage {
     /// After a restart the device counts as having been away.
-    init(restoring message: RecoveredMessage) {
+    init(restoring message: RecoveredMessage, taskSlot: UInt16) {
         let stub: Stub =
             switch message.stub {
             case .due: .due
@@ -185,6 +204,6 @@ extension KeptMessage {
         self.init(
             seq: message.seq, expiresAt: message.expiresAt, location: message.location,
             payloadBytes: message.payloadBytes, isLiveOnly: message.isLiveOnly, hasOwnAlert: message.hasOwnAlert,
-            wasOffline: true, stub: stub, isReference: message.isReference, route: message.route)
+            wasOffline: true, stub: stub, isReference: message.isReference, route: message.route, taskSlot: taskSlot)
     }
 }

@@ -52,6 +52,8 @@ extension Shard {
                 continue
             }
             note(.ended(message.seq, .deviceRemoved), device)
+            countEnd(.deviceRemoved, device)
+            if message.isReference { countReferenceEnd(message, .deviceRemoved) }
             if receiptDesk.isActive { noteReceipt(message.seq, .deviceRemoved, device) }
             if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
             if isInTables(message.location.segment) { forgotten.append((removal.cid, message.seq)) }
@@ -62,6 +64,7 @@ extension Shard {
         users.removals.devices[removal.cid] = segment
         if devices[device].isAckPending { acknowledging.removeAll { Int($0) == device } }
         wheel.cancel(timer(of: device))
+        countRemoval(device)
         devices.remove(device)
         counters.devicesRemoved += 1
         let owner = Partition(of: removal.app).owner(among: environment.shards)

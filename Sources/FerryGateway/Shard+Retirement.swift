@@ -178,6 +178,7 @@ extension Shard {
         for item in deferred {
             if case .dropRecorded(let cid, .settled(_, let seq, _, _), segment) = item.effect, devices.contains(cid) {
                 retirement?.carried.append(cid)
+                countDrop(item.effect, 1)
                 rows.append((cid, seq))
             } else {
                 rest.append(item)

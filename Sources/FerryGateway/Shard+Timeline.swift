@@ -10,6 +10,8 @@ struct TimelineOrder: Sendable {
     let app: AppID
     let query: TimelineQuery
     let origin: APIOrigin
+    /// The answer is a task's way in GeTui's form, by these clocks; and what the task was called.
+    var path: (offset: UTCOffset, task: String)?
 }
 
 /// "Why did this device not get that message?": the log tells what happened, the device's owner how it stands now.
@@ -58,13 +60,17 @@ extension Shard {
         _ order: TimelineOrder, _ view: DeviceView, _ machine: DeviceStateMachine, _ outcome: TimelineOutcome
     ) -> Result<[UInt8], APIError> {
         switch outcome {
-        case .busy: return .failure(.busy(retryAfterSeconds: 1))
+        case .busy, .found: return .failure(.busy(retryAfterSeconds: 1))
         case .answered(let facts, let coverage):
             // What is older is of a device of the same name that was removed.
             let own = facts.filter { $0.at >= view.registeredAt }
             let story = DeviceStory(
                 facts: own, view: view, coverage: coverage, target: order.query.target.map(TimelineTarget.init),
                 limit: order.query.limit, isKept: { machine.isKept($0) })
+            if let path = order.path {
+                guard story.isFound else { return .failure(.invalid("taskid", "\(path.task): \(story.verdict)")) }
+                return .success(story.pathJSON(path.offset))
+            }
             return .success(story.json(cid: order.query.cid))
         }
     }
@@ -75,7 +81,7 @@ extension Shard {
         post(.reply(.timeline(order.origin, result)), to: order.origin.shard)
     }
 
-    private func view(of device: Int) -> DeviceView {
+    func view(of device: Int) -> DeviceView {
         let machine = devices[device].machine
         let presence: DeviceView.Presence =
             switch machine.presence {

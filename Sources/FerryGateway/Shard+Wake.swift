@@ -72,6 +72,7 @@ extension Shard {
 
     private mutating func send(_ stub: StubRequest, _ plan: StubPlan, _ cid: CID) {
         note(plan.requested, of: cid)
+        countStub(cid, answer: nil)
         let mailbox = mailbox
         environment.wake.request(stub) { answer in mailbox.post(.stubAnswered(cid, plan, answer)) }
     }
@@ -86,6 +87,7 @@ extension Shard {
         }
         stubsInFlight -= 1
         note(plan.answered(answer), of: cid)
+        countStub(cid, answer: outcome)
         guard let device = devices.index(of: cid) else { return }
         let before = devices[device].machine.stubsSettledUpTo
         if case .own(let message) = plan, message.route.handsOver {

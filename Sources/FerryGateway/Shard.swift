@@ -13,11 +13,10 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and `+ListDevices` (one content
-/// for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal` (what waits for the disk),
-/// `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`, `+Aliases`, `+Profiles`,
-/// `+Removal` (calls about devices), `+Wake` (stubs), `+Facts`
-/// and `+Timeline` (what happened).
+/// (devices' frames), `+Broadcast`, `+BroadcastDevices`, `+Tasks` and `+Schedules` (pushes to all), `+Lists`, `+Tags` and
+/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
+/// (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`,
+/// `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
 struct Shard: ~Copyable {
     let index: Int
     let environment: ShardEnvironment
@@ -82,6 +81,7 @@ struct Shard: ~Copyable {
     var openBroadcasts: [Identifier128: [APIOrigin]] = [:]
     var placing: [Identifier128: PlacingBroadcast] = [:]
     var ownBroadcasts: [OwnBroadcast] = []
+    var tasks = ShardTasks()
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
     var lists: ListWork
@@ -143,6 +143,13 @@ struct Shard: ~Copyable {
     var counters = ShardSnapshot()
     /// Messages, counted from facts alone.
     var tally = DeliveryCounters()
+    /// The same by task and by day, for backends.
+    var book: ReportBook
+    var curve: OnlineCurve
+    var taskSlots = TaskSlots()
+    /// Parts of reports that leave when what they tell of is on disk.
+    var reportReplies: [ReportReply] = []
+    var reportQuestions: [APIOrigin: ReportGathering] = [:]
     /// Facts of this tick, for the timeline.
     var facts = FactWriter()
     var isDraining = false
@@ -177,6 +184,11 @@ struct Shard: ~Copyable {
             seed: Identifier128(high: random.next(), low: random.next()),
             apps: environment.configuration.apps.all.map(\.id))
         broadcasts = BroadcastTable(shard: index, shards: environment.configuration.shards)
+        book = ReportBook(
+            shard: index, offset: environment.configuration.reportOffset,
+            now: now, retention: environment.configuration.reportDays,
+            taskLimit: environment.configuration.reportTasks)
+        curve = OnlineCurve(now: now)
         receiptDesk = ReceiptDesk(
             environment.configuration.apps.all.map(\.receipts), isActive: environment.receipts != nil)
         let requestSeed = Identifier128(high: random.next(), low: random.next())
@@ -214,6 +226,7 @@ struct Shard: ~Copyable {
     mutating func tick(wait: Int32) {
         let count = poller.wait(milliseconds: network?.mayHaveEvents(for: index) == true ? 0 : wait)
         now = environment.clock()
+        book.timePassed(now)
         for position in 0..<count {
             let event = poller.event(position)
             handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
@@ -224,6 +237,8 @@ struct Shard: ~Copyable {
         takeOwnOrders()
         advanceTimers()
         endBroadcastsInTime()
+        drawCurve()
+        releaseSchedules()
         pumpRestoredLanes()
         endListsInTime()
         submitJournal()
@@ -254,13 +269,16 @@ struct Shard: ~Copyable {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
-            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo || hasReceiptsToDo
+            || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
+            || hasReceiptsToDo
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
+        next = min(next, book.rowsDue, book.nextDay, curve.next)
         if !acknowledging.isEmpty { next = min(next, acksDue) }
+        if !isDraining { next = min(next, tasks.schedules.nextDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }
         let wait = (next - environment.clock()).inMilliseconds
@@ -302,12 +320,14 @@ struct Shard: ~Copyable {
         case .linkAnswers(let answers): take(answers)
         case .stubAnswered(let cid, let plan, let answer): stubAnswered(cid, plan, answer)
         case .timelineRead(let order, let result): answer(order, result)
+        case .report(let mail): take(mail)
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             revocationCount &+= 1
             post(.reply(.revoked(origin)), to: origin.shard)
         case .place(let content): place(WantedPlaces(content: content, lacking: nil))
         case .placesKnown(let task): placesKnown(task)
+        case .task(let message): take(message)
         case .tokenClaimed(let claim): take(claim)
         case .tokenGivenUp(let claim): giveUp(claim)
         case .tokenLost(let claim, let holder): loseToken(claim, holder: holder)
@@ -347,46 +367,5 @@ struct Shard: ~Copyable {
             }
         }
         requests.expire(now: now, limit: 4_096)
-    }
-
-    // MARK: - Stop
-
-    private mutating func beginDrain() {
-        guard !isDraining else { return }
-        isDraining = true
-        drainEnds = now + environment.configuration.drainDeadline
-        if let listeners = environment.listeners {
-            poller.remove(listeners.device)
-            poller.remove(listeners.http)
-            if let link = listeners.link { poller.remove(link) }
-        }
-        closeForStop()
-    }
-
-    /// Everything accepted is on disk and answered, what was to be sent had its chance, and no other shard has a question.
-    mutating func isDrained() -> Bool {
-        if now >= drainEnds { return true }
-        guard
-            unsynced.count == unsyncedHead && journal.isEmpty && loading.isEmpty && openAnswers == 0
-                && openLinkPushes == 0 && linkAnswers.isEmpty && answeringLinks.isEmpty && stubsInFlight == 0
-                && !receiptDesk.hasFresh && dirty.isEmpty && mail.allSatisfy(\.isEmpty) && orders.allSatisfy(\.isEmpty)
-        else { return false }
-        if !isQuiet {
-            // Calls that come in from now on are refused where they come in.
-            isQuiet = true
-            environment.quietShards.enter()
-        }
-        return environment.quietShards.isAll(of: environment.shards)
-    }
-
-    func snapshot() -> ShardSnapshot {
-        var snapshot = counters
-        snapshot.count(tally)
-        snapshot.connections = connections.count
-        snapshot.devices = devices.count
-        snapshot.requestsEvictedEarly = requests.evictedEarly
-        snapshot.memoryBytes = memoryEstimate
-        snapshot.storeBytes = storeBytes
-        return snapshot
     }
 }

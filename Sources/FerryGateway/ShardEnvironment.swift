@@ -27,6 +27,7 @@ struct ShardEnvironment: Sendable {
     /// Of the whole gateway.
     let connectionLimit: Int
     let census: ConnectionCensus
+    let appCensus: AppCensus
     let memoryBudget: Budget
     let storeBudget: Budget
     let broadcastBudget: Budget

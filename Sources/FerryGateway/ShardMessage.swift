@@ -27,6 +27,7 @@ enum ShardMessage: Sendable {
     case place(BroadcastContent)
     /// Tells the owner of the app that its places here are on disk.
     case placesKnown(Identifier128)
+    case task(TaskMessage)
     /// A device's record names this token now: to the shard that keeps the token's place.
     case tokenClaimed(TokenClaim)
     /// A device names it no more.
@@ -35,6 +36,7 @@ enum ShardMessage: Sendable {
     case tokenLost(TokenClaim, holder: CID)
     /// The log has answered for a device of this shard, which was so when it was asked.
     case timelineRead(TimelineOrder, Result<[UInt8], APIError>)
+    case report(ReportMail)
     case presence(PresenceMail)
     /// From the channel of receipts.
     case receiptNews(ReceiptNews)
@@ -78,8 +80,10 @@ enum APIOrder: Sendable {
     /// Devices of this owner only.
     case status(AppID, [CID], APIOrigin)
     case timeline(TimelineOrder)
+    /// To the owner of the app.
+    case task(TaskOrder)
     case user(UserOrder)
-    case census(CensusOrder)
+    case census(AppID, CensusOrder, APIOrigin)
 }
 
 /// How a push over a link is called.
@@ -123,7 +127,7 @@ enum ShardReply: Sendable {
     /// One JSON object.
     case timeline(APIOrigin, Result<[UInt8], APIError>)
     case status(APIOrigin, [(cid: CID, isOnline: Bool, seenAt: Instant)], isComplete: Bool)
-    case census(APIOrigin, DeviceCensus, isComplete: Bool)
+    case census(APIOrigin, DeviceCensus)
 }
 
 /// An accepted message, as the API tells of it.

@@ -1,5 +1,6 @@
 internal import FerryCore
-internal import FerryStats
+internal import FerryRouting
+package import FerryStats
 
 /// One shard in numbers; sums over shards are the gateway's.
 package struct ShardSnapshot: Sendable, Equatable {
@@ -21,6 +22,9 @@ package struct ShardSnapshot: Sendable, Equatable {
     package var storeBytes = 0
     /// Pushes, and for want of memory questions about devices, that were refused, indexed by `Shortage.rawValue`.
     package var refused = [UInt64](repeating: 0, count: Shortage.allCases.count)
+
+    /// The same by what reports are made of: of all apps and days.
+    package var reported = ReportCounters()
 
     /// Devices that were erased or not seen for too long.
     package var devicesRemoved: UInt64 = 0
@@ -54,6 +58,7 @@ package struct ShardSnapshot: Sendable, Equatable {
         sum.memoryBytes += right.memoryBytes
         sum.storeBytes += right.storeBytes
         for index in sum.refused.indices { sum.refused[index] += right.refused[index] }
+        sum.reported += right.reported
         sum.compression.add(right.compression)
         return sum
     }
@@ -79,5 +84,19 @@ package struct CompressionCounters: Sendable, Equatable {
         bytesBefore += other.bytesBefore
         bytesAfter += other.bytesAfter
         unshrunk += other.unshrunk
+    }
+}
+
+extension Shard {
+    func snapshot() -> ShardSnapshot {
+        var snapshot = counters
+        snapshot.count(tally)
+        snapshot.reported = reportedSum
+        snapshot.connections = connections.count
+        snapshot.devices = devices.count
+        snapshot.requestsEvictedEarly = requests.evictedEarly
+        snapshot.memoryBytes = memoryEstimate
+        snapshot.storeBytes = storeBytes
+        return snapshot
     }
 }

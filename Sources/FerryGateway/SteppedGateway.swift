@@ -40,6 +40,7 @@ package final class SteppedGateway {
             timeline: timeline, composer: StubComposer(title: configuration.stubTitle, text: configuration.stubText),
             mailboxes: mailboxes,
             listeners: nil, seed: seed, connectionLimit: limit, census: census,
+            appCensus: AppCensus(configuration.apps),
             memoryBudget: Budget(key: "memoryBytes", cap: configuration.usedMemoryBytes(machine: nil)),
             storeBudget: Budget(key: "storeBytes", cap: configuration.storeBytes),
             broadcastBudget: Budget(key: "broadcastBytes", cap: configuration.broadcastBytes),

@@ -32,7 +32,8 @@ package struct ReceiptBatch: Sendable, Equatable {
     package var failures: UInt8
     package var notBefore: Instant
 
-    package init(lane: ReceiptLaneName, entries: [ReceiptEntry], failures: UInt8 = 0, notBefore: Instant = .distantPast) {
+    package init(lane: ReceiptLaneName, entries: [ReceiptEntry], failures: UInt8 = 0, notBefore: Instant = .distantPast)
+    {
         self.lane = lane
         self.entries = entries
         self.failures = failures

@@ -27,6 +27,8 @@ package enum DeviceEvent: Hashable, Sendable {
     /// A broadcast ended before this machine was told of it: it counts as missed and nowhere else. Told in order of `seq`, and
     /// before anything with a higher one.
     case broadcastMissed(Seq)
+    /// The sender took a kept message back, and that is on disk. It is over at once, sent or not, and nobody is told of a gap.
+    case takenBack(Seq, EndReason)
     /// The store cannot give this message any more.
     case unreadable(Seq)
     /// The session's client does not take this kind of content: `next` goes on with what follows.

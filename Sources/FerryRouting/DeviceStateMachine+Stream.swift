@@ -193,6 +193,16 @@ extension DeviceStateMachine {
         expire(now: now, actions: &actions)
     }
 
+    /// What is in flight ends too: a late ack of it is only an ack. The device may have it, which nobody can change.
+    mutating func takeBack(_ seq: Seq, _ reason: EndReason, actions: inout [DeviceAction]) {
+        guard let index = position(of: seq) else { return }
+        let message = log.remove(at: index)
+        if message.seq <= window.sent { window.release(bytes: message.payloadBytes) }
+        actions.append(.end(message, reason))
+        findEarliestExpiry()
+        if case .attached = presence { actions.append(.transmit) }
+    }
+
     /// It leaves the stream before it was sent, and nobody is told of a gap: there is nothing to wait for.
     mutating func giveUp(_ seq: Seq, _ reason: EndReason, actions: inout [DeviceAction]) {
         guard let index = position(of: seq), index >= firstDroppable else { return }

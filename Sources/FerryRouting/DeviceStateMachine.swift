@@ -99,6 +99,7 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case .tokenChanged(let has): changeToken(has, now: now, actions: &actions)
         case .broadcastEnded(let seq): endBroadcast(seq, now: now, actions: &actions)
         case .broadcastMissed(let seq): noteMissed(seq)
+        case .takenBack(let seq, let reason): takeBack(seq, reason, actions: &actions)
         case .unreadable(let seq):
             giveUp(seq, .unreadable, actions: &actions)
             if case .attached = presence { actions.append(.transmit) }

@@ -24,19 +24,30 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
     package let location: RecordLocation
     package let payloadBytes: UInt32
     /// Expires with the session instead of with a time.
-    package let isLiveOnly: Bool
-    package let hasOwnAlert: Bool
+    package var isLiveOnly: Bool { flags & Flag.liveOnly != 0 }
+    package var hasOwnAlert: Bool { flags & Flag.ownAlert != 0 }
     /// A broadcast's: its content, its record and its end belong to all devices. No cap counts it, no stub stands for it, and
     /// the device's row knows nothing of it.
-    package let isShared: Bool
+    package var isShared: Bool { flags & Flag.shared != 0 }
     /// Its content is its task's, of which there is one for many devices: `payloadBytes` counts for the device, and takes no
     /// room of its own.
-    package let isReference: Bool
+    package var isReference: Bool { flags & Flag.reference != 0 }
     /// By which ways it goes.
     package internal(set) var route: DeliveryRoute
     /// The device was offline, or a stub was asked for, between acceptance and now (P4).
     package var wasOffline: Bool
     package var stub: Stub
+    /// Of a reference: the shard's number for its task; 0 for none.
+    package let taskSlot: UInt16
+    /// What never changes, in one byte.
+    private let flags: UInt8
+
+    private enum Flag {
+        static let liveOnly: UInt8 = 1
+        static let ownAlert: UInt8 = 2
+        static let shared: UInt8 = 4
+        static let reference: UInt8 = 8
+    }
 
     /// It is with the wake-up channel, or about to be. Until that has answered nothing behind it in the stream is sent.
     package var isHandingOver: Bool { route.handsOver && (stub == .due || stub == .requested) }
@@ -47,18 +58,18 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
     package init(
         seq: Seq, expiresAt: Instant, location: RecordLocation, payloadBytes: UInt32, isLiveOnly: Bool,
         hasOwnAlert: Bool, wasOffline: Bool, stub: Stub, isShared: Bool = false, isReference: Bool = false,
-        route: DeliveryRoute = .ownFirst
+        route: DeliveryRoute = .ownFirst, taskSlot: UInt16 = 0
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
         self.location = location
         self.payloadBytes = payloadBytes
-        self.isLiveOnly = isLiveOnly
-        self.hasOwnAlert = hasOwnAlert
+        flags =
+            (isLiveOnly ? Flag.liveOnly : 0) | (hasOwnAlert ? Flag.ownAlert : 0) | (isShared ? Flag.shared : 0)
+            | (isReference ? Flag.reference : 0)
         self.wasOffline = wasOffline
         self.stub = stub
-        self.isShared = isShared
         self.route = route
-        self.isReference = isReference
+        self.taskSlot = taskSlot
     }
 }

@@ -16,6 +16,8 @@ enum BackendCall {
     case reuse(Int)
     /// Are these devices online?
     case status([Int])
+    /// The end of a push to all, by the number of its first post.
+    case stop(Int)
     /// The end of an API token, by its index.
     case revoke(Int)
     /// What happened to a device's messages, or to the one of this post; so many events at most.
@@ -56,6 +58,8 @@ extension BackendCall {
             Self.bytes(
                 "GET /v2/\(world.app.text)/user/status/\(devices.map { world.cidText($0) }.joined(separator: ","))",
                 token)
+        case .stop(let number):
+            Self.bytes("DELETE /v2/\(world.app.text)/task/\(world.ledger.posts[number].taskID ?? "")", token)
         case .revoke(let index):
             Self.bytes("DELETE /v2/\(world.app.text)/auth/\(world.ledger.apiTokens[index].text)", token)
         case .erase(_, let cid, _): Self.bytes("DELETE /v1/\(world.app.text)/devices/\(cid)", token)
@@ -106,8 +110,9 @@ extension BackendCall {
     }
 
     private static func pushAll(_ post: Post, _ world: World, _ token: String, isOther: Bool) -> [UInt8] {
+        let schedule = post.scheduledAt.map { #","schedule_time":"\#($0.milliseconds)""# } ?? ""
         let body =
-            #"{"request_id":"\#(post.requestID)","audience":"all","settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)},"#
+            #"{"request_id":"\#(post.requestID)","audience":"all","settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)\#(schedule)},"#
             + #""push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}}"#
         return bytes("POST /v2/\(world.app.text)/push/all", token, body)
     }
@@ -117,7 +122,7 @@ extension BackendCall {
         switch self {
         case .post(let number), .postToAll(let number), .postToTags(let number): ledger.ofOneCall(number)
         case .postToList(let numbers): numbers
-        case .createList, .reuse, .status, .revoke, .timeline, .erase: 0..<0
+        case .createList, .reuse, .status, .stop, .revoke, .timeline, .erase: 0..<0
         }
     }
 

@@ -27,6 +27,29 @@ extension Ledger {
         }
     }
 
+    // MARK: - Stops
+
+    func stopping(_ number: Int) {
+        for post in ofOneCall(number) where posts[post].stoppingStep == nil { posts[post].stoppingStep = step }
+    }
+
+    func stopped(_ number: Int) {
+        trace.note("stopped", number)
+        for post in ofOneCall(number) where posts[post].stoppedStep == nil { posts[post].stoppedStep = step }
+    }
+
+    /// Nothing of a task is sent after the answer that it is stopped, in no session and in no life. What was sent before is with
+    /// the network.
+    func checkStopped(_ post: Post) throws(Violation) {
+        // Where peers read slowly, what was sent in time leaves late.
+        guard scenario.sendBuffer == nil, !post.mayBeTwice, let stopped = post.stoppedStep, stopped < step else {
+            return
+        }
+        throw fail("P1", "post \(post.number) was sent after the answer that it is stopped")
+    }
+
+    // MARK: - Tokens
+
     /// A call was refused for its token. `token` is its index in `apiTokens`.
     func tokenRefused(_ token: Int) throws(Violation) {
         guard !apiTokens[token].isEnding else { return }

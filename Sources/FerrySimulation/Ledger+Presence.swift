@@ -106,8 +106,10 @@ extension Ledger {
             if facts.current == nil {
                 devices[device].acknowledging = ([], 0)
             } else if !facts.acknowledging.numbers.isEmpty, oldestStep > facts.acknowledging.step {
-                delivered.formUnion(facts.acknowledging.numbers)
-                everDelivered.formUnion(facts.acknowledging.numbers)
+                // What was stopped meanwhile may have ended as revoked before its ack came.
+                let certain = facts.acknowledging.numbers.filter { posts[$0].stoppingStep == nil }
+                delivered.formUnion(certain)
+                everDelivered.formUnion(certain)
                 devices[device].acknowledging = ([], 0)
             }
             let isAlone = facts.openLinks == 0 && oldest >= facts.alone + lostFor

@@ -36,6 +36,8 @@ extension Ledger {
             guard let task = posts[number].taskID, !posts[number].mayBeTwice else { continue }
             guard let message = answer.messages[task] else {
                 guard posts[number].isOwed else { continue }
+                // What was stopped before its time was accepted for nobody.
+                if posts[number].scheduledAt != nil, posts[number].stoppingStep != nil { continue }
                 // Where an answer was lost to a crash, the fact of the acceptance may have been too.
                 guard posts[number].attempts == 1, post != nil || !answer.hasMore else { continue }
                 throw fail("P6", "nothing is told of post \(number), which was accepted")
@@ -52,11 +54,12 @@ extension Ledger {
         let isRight =
             switch (message.state, message.reason) {
             case ("delivered", "acknowledged"): post.isSent
-            case ("expired", "ttl"): !post.isLiveOnly && post.firstSentAt + .milliseconds(post.ttl) <= clock.now
+            case ("expired", "ttl"): !post.isLiveOnly && post.expiresAt <= clock.now
             case ("expired", "no_live_session"), ("expired", "live_session_ended"): post.isLiveOnly
             case ("handed", "handed_over"): post.handsOver && post.isWithChannel
             case ("failed", "hand_over_refused"), ("failed", "hand_over_unanswered"): post.strategy == 2
             case ("overflowed", "message_cap"), ("overflowed", "byte_cap"): scenario.hasCap
+            case ("revoked", "task_stopped"): post.stoppingStep != nil
             default: false
             }
         guard isRight, !everDelivered.contains(post.number) || message.state == "delivered" else {

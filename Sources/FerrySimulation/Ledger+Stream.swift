@@ -126,9 +126,14 @@ extension Ledger {
         link.facts.received.insert(number)
         posts[number].isSent = true
         guard !link.wasClogged else { return }
+        try checkStopped(post)
+        if let time = post.scheduledAt, clock.now < time {
+            throw fail("time", "post \(number) was sent before its time")
+        }
         try checkFlag(isOffLine, post, device)
         // Where peers read slowly, what was sent in time leaves late.
         if scenario.sendBuffer == nil, post.isAccepted, !post.isTagged, !post.mayBeTwice, post.ttl > 0,
+            post.scheduledAt == nil,
             post.answeredAt + .milliseconds(post.ttl) < clock.now
         {
             throw fail("P6", "post \(number) was sent when its time was over")
@@ -147,7 +152,9 @@ extension Ledger {
             throw fail("P4", "post \(post.number) had a stub and is not marked offLine")
         }
         // It is accepted for the device at some time after the call.
-        guard let answered = post.answeredStep, !post.mayBeTwice, !post.isTagged else { return }
+        guard let answered = post.answeredStep, !post.mayBeTwice, !post.isTagged, post.scheduledAt == nil else {
+            return
+        }
         if post.wasOnline == false { throw fail("P4", "post \(post.number) was accepted offline and is not marked so") }
         if post.answeredLife < life {
             throw fail("P4", "post \(post.number) outlived a restart and is not marked offLine")
@@ -164,7 +171,7 @@ extension Ledger {
         // Of a push to all it is its end that is on the disk, not a drop.
         let now = clock.now
         let isOfAll = posts.contains {
-            $0.device == device && $0.isForAll && $0.attempts > 0 && $0.firstSentAt + .milliseconds($0.ttl) <= now
+            $0.device == device && $0.isForAll && $0.attempts > 0 && $0.expiresAt <= now
         }
         guard !isOfAll else { return }
         looksLeft -= 1
@@ -190,7 +197,7 @@ extension Ledger {
         let now = clock.now
         let candidates = mine.count {
             !link.facts.received.contains($0.number)
-                && (scenario.hasCap || $0.firstSentAt + .milliseconds($0.ttl) <= now)
+                && (scenario.hasCap || $0.expiresAt <= now)
         }
         link.facts.gapsTold += Int(gap.count)
         guard link.facts.gapsTold <= candidates else {

@@ -82,6 +82,8 @@ final class Ledger {
         // Only devices that exist have pushes of their own.
         if posts[number].attempts == 0, posts[number].first != nil {
             posts[number].isOwed = devices[posts[number].device].cid != nil
+            // An audience leaves out who is full where that means to be refused.
+            if posts[number].isTagged, scenario.delivery.capPolicy == .refuse { posts[number].isOwed = false }
         }
         posts[number].attempts += 1
         posts[number].open += 1
@@ -159,6 +161,7 @@ final class Ledger {
     private func checkMissing(_ device: Int) throws(Violation) {
         let missing = posts.filter {
             $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly && $0.isOwedToApp
+                && $0.stoppingStep == nil
         }
         if !scenario.hasCap, let lost = missing.first(where: \.isLong) {
             throw fail("P1", "post \(lost.number) for device \(device) was accepted and never handed to its app")
@@ -172,7 +175,7 @@ final class Ledger {
 
     private func checkOrder(_ device: Int) throws(Violation) {
         let inOrder = devices[device].seqs.sorted { $0.value < $1.value }.map { posts[$0.key] }
-            .filter { !$0.mayBeTwice }
+            .filter { !$0.mayBeTwice && $0.scheduledAt == nil }
         var latest: Post?
         var lastPlace: [Int: Post] = [:]
         for post in inOrder {

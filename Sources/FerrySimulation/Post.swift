@@ -23,6 +23,9 @@ struct Post {
     /// The device was registered, and its client knew, before the call.
     var isOwed = true
 
+    /// It is to be released then, by the gateway's clock, and is accepted for its devices no earlier.
+    var scheduledAt: Instant?
+
     var attempts = 0
     /// Attempts that have no answer yet, and those whose answer was lost: the gateway may have taken either.
     var open = 0
@@ -47,6 +50,9 @@ struct Post {
     /// A frame with it has left the gateway.
     var isSent = false
     var ownStubs = 0
+    /// The step at which its sender first asked to stop it, and that at which he was told that it is.
+    var stoppingStep: Int?
+    var stoppedStep: Int?
     /// The gateway may have forgotten its request id before a repeat came: all of it may be there twice.
     var mayBeTwice = false
 
@@ -65,6 +71,8 @@ struct Post {
         self.strategy = strategy
     }
 
+    /// Its time is not over before this.
+    var expiresAt: Instant { max(firstSentAt, scheduledAt ?? .distantPast) + .milliseconds(ttl) }
     /// The wake-up channel has it first.
     var handsOver: Bool { strategy == 2 || strategy == 4 }
     /// The app of its device is owed it.

@@ -48,6 +48,10 @@ struct Scenario {
     var idleWorkers: Int
     /// Pushes to all; over HTTP only.
     var broadcasts = 0
+    /// Per mille of these that are for a later time.
+    var schedules = 0
+    /// Of these, stops by their senders.
+    var stops = 0
     /// Tasks with stored content, and devices for them; over HTTP only.
     var lists = 0
     /// Pushes to those that meet a condition; over HTTP only.

@@ -58,6 +58,7 @@ final class ScriptedBackend {
         guard !world.isOverLinks, send(call) else { return }
         world.trace.note("call", number, open.count, 0, "\(call)")
         if case .revoke(let token) = call { world.ledger.apiTokens[token].isEnding = true }
+        if case .stop(let number) = call { world.ledger.stopping(number) }
     }
 
     private func send(_ call: BackendCall) -> Bool {
@@ -235,6 +236,13 @@ final class ScriptedBackend {
             world.trace.note("answer", number, wasOnline ? 1 : 0, 0, task)
             try world.ledger.accepted(number, taskID: task, wasOnline: wasOnline)
         case .postToAll(let number), .postToTags(let number):
+            if let time = world.ledger.posts[number].scheduledAt, time <= world.gatewayClock.now,
+                Post.contains("settings.schedule_time is invalid", in: answer)
+            {
+                // No attempt was taken, and now it is too late.
+                for post in world.ledger.ofOneCall(number) { world.ledger.refused(post) }
+                return
+            }
             guard let start = answer.end(of: #""taskid":""#) else { throw wrong("API", "the push \(number) to all") }
             let task = answer.word(from: start)
             world.trace.note("answer to all", number, 0, 0, task)
@@ -256,6 +264,9 @@ final class ScriptedBackend {
                 let word = entry.flatMap { answer.end(of: #""status":""#, from: $0) }.map(answer.word)
                 try world.ledger.status(device, word, asked: call.sentStep)
             }
+        case .stop(let number):
+            guard Post.contains(#""code":0"#, in: answer) else { throw wrong("API", "the end of the push \(number)") }
+            world.ledger.stopped(number)
         case .revoke(let token):
             guard Post.contains(#""code":0"#, in: answer) else { throw wrong("API", "the end of a token") }
             world.ledger.apiTokens[token].hasEnded = true

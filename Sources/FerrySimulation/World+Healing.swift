@@ -2,6 +2,7 @@ internal import FerryClientCore
 internal import FerryCore
 internal import FerryGateway
 internal import FerryRouting
+internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
@@ -49,6 +50,9 @@ extension World {
         for _ in 0..<8 where violation == nil { try round(advance: 200) }
         guard violation == nil else { return }
         check { () throws(Violation) in try ledger.checkEnd() }
+        if let told = gateway?.snapshot.reported {
+            check { () throws(Violation) in try ledger.checkReports(told) }
+        }
         guard violation == nil else { return }
         try checkReceipts()
         guard violation == nil else { return }
@@ -109,6 +113,7 @@ extension World {
         return !isExpanding && backends.allSatisfy(\.hasAllAnswers) && gateway.snapshot.keptMessages == 0
             && clients.allSatisfy { $0.machine.phase == .stopped || ($0.isAttached && $0.isSettled) }
             && ledger.devices.allSatisfy { $0.cid != nil }
+            && ledger.posts.allSatisfy { $0.scheduledAt.map { $0 + .seconds(10) < gatewayClock.now } ?? true }
     }
 
     private func stuck() -> Violation {

@@ -17,6 +17,7 @@ extension World {
         if dice.chance(scenario.timeTurns) { passTime() }
         if dice.chance(scenario.posts) { postSomething() }
         if dice.chance(scenario.broadcasts) { postToAll() }
+        if scenario.stops > 0, dice.chance(scenario.stops) { stopSomething() }
         if dice.chance(scenario.lists) { postToList() }
         if dice.chance(scenario.tags) { postToAll(isTagged: true) }
         if dice.chance(30) { dice.pick(backends)?.postAgain() }
@@ -104,11 +105,16 @@ extension World {
         if dice.chance(scenario.shortLived) { ttl = dice.within(1...20_000) }
         if dice.chance(scenario.liveOnly) { ttl = 0 }
         let bytes = dice.within(20...max(20, scenario.payloadBytes))
+        var scheduledAt: Instant?
+        if scenario.schedules > 0, dice.chance(scenario.schedules) {
+            scheduledAt = gatewayClock.now + .milliseconds(Int64(dice.within(1...20_000)))
+        }
         for device in ledger.devices.indices {
-            ledger.posts.append(
-                Post(
-                    number: first + device, device: device, ttl: ttl, hasOwnAlert: false, payloadBytes: bytes,
-                    first: first, isTagged: isTagged))
+            var post = Post(
+                number: first + device, device: device, ttl: ttl, hasOwnAlert: false, payloadBytes: bytes, first: first,
+                isTagged: isTagged)
+            if !isTagged { post.scheduledAt = scheduledAt }
+            ledger.posts.append(post)
         }
         backend.post(first)
         if dice.chance(scenario.repeats) { dice.pick(backends)?.post(first) }
@@ -158,6 +164,11 @@ extension World {
         let known = ledger.devices.indices.filter { ledger.devices[$0].cid != nil }
         guard !known.isEmpty else { return }
         dice.pick(backends)?.call(.status(known))
+    }
+
+    private func stopSomething() {
+        let known = ledger.posts.filter { $0.isForAll && $0.first == $0.number && $0.taskID != nil && !$0.mayBeTwice }
+        if let post = dice.pick(known) { dice.pick(backends)?.call(.stop(post.number)) }
     }
 
     private func endAToken() {

@@ -82,6 +82,8 @@ final class World {
         scenario = Scenario(&dice)
         keepAlive = dice.within(5...60)
         // Not drawn, so that all else of a seed stays as it is.
+        scenario.stops = seed % 4 == 1 ? 10 : 0
+        scenario.schedules = seed % 8 == 1 || seed % 8 == 3 ? 300 : 0
         isOverLinks = seed % 3 == 2
         self.seed = seed
         entry = App(

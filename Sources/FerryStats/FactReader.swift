@@ -10,6 +10,8 @@ package struct FactReader {
         let fields: UnsafeRawBufferPointer
         let at: Instant
 
+        package var isAcceptance: Bool { kind == FactKind.accepted.rawValue }
+
         /// nil for a kind that this version does not know, and for fields that are none.
         package var fact: TimedFact? {
             guard let kind = FactKind(rawValue: kind) else { return nil }
@@ -47,8 +49,9 @@ package struct FactReader {
 }
 
 extension FactReader {
-    /// Calls `body` with the device of each run of entries of one device, without a look at their fields.
-    package static func eachDevice(in chunk: UnsafeRawBufferPointer, _ body: (CID) -> Void) {
+    /// Calls `body` with the device of each run of entries of one device, and with the task of each message that was accepted for
+    /// one device alone; at no other field is looked.
+    package static func eachName(in chunk: UnsafeRawBufferPointer, _ body: (CID) -> Void) {
         var offset = FactWriter.headerBytes
         while offset + 2 <= chunk.count {
             let isSame = chunk[offset] & FactKind.sameDevice != 0
@@ -56,12 +59,33 @@ extension FactReader {
             let end = fields + Int(chunk[offset + 1])
             guard end <= chunk.count else { return }
             if !isSame {
-                let high = chunk.loadUnaligned(fromByteOffset: offset + 2, as: UInt64.self)
-                let low = chunk.loadUnaligned(fromByteOffset: offset + 10, as: UInt64.self)
-                body(CID(Identifier128(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low))))
+                body(CID(identifier(in: chunk, at: offset + 2)))
+            }
+            if chunk[offset] & ~FactKind.sameDevice == FactKind.accepted.rawValue,
+                let task = task(in: chunk, fields..<end)
+            {
+                body(CID(task))
             }
             offset = end
         }
+    }
+}
+
+extension FactReader {
+    private static func identifier(in chunk: UnsafeRawBufferPointer, at offset: Int) -> Identifier128 {
+        let high = chunk.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+        let low = chunk.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self)
+        return Identifier128(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low))
+    }
+
+    /// An acceptance's fields begin with flags, the `seq`, and the ids of message and task. nil for a broadcast's.
+    private static func task(in chunk: UnsafeRawBufferPointer, _ fields: Range<Int>) -> Identifier128? {
+        guard !fields.isEmpty, chunk[fields.lowerBound] & FactKind.Flag.broadcast == 0 else { return nil }
+        var offset = fields.lowerBound + 1
+        while offset < fields.upperBound, chunk[offset] & 0x80 != 0 { offset += 1 }
+        offset += 1 + 16
+        guard offset + 16 <= fields.upperBound else { return nil }
+        return identifier(in: chunk, at: offset)
     }
 }
 

@@ -120,6 +120,12 @@ package struct MessageStory: Sendable {
                 + "the oldest unsent; \(presenceAtEnd.wasText)."
         case .unreadable:
             return "Failed: the store could not read its content at \(at.utcText); the gateway's log says why."
+        case .taskStopped:
+            let sent =
+                sends.isEmpty
+                ? "it was never sent" : "it was sent \(sends.count) times, so that the device may have it all the same"
+            return "Revoked: its sender stopped the task before the device had acknowledged it; \(sent), and "
+                + presenceAtEnd.wasText + "." + stub.sentence(hasEnded: true)
         case .kindNotTaken:
             return "Skipped: it is a notification or a revoke, and the client that attached does not take those; its "
                 + "turn came at \(at.utcText)."

@@ -7,8 +7,10 @@ struct BroadcastPurge {
     /// Rows of places, by the task that they are of, of what is over.
     private var places: [Identifier128: [[UInt8]]] = [:]
     private var ended: [AppID: [(acceptedAt: Instant, task: Identifier128)]] = [:]
-    /// A task's content comes before its places. What of its rows follows is over, live, or nobody's.
+    /// A task's content comes before its other rows. What of its rows follows is over, live, or nobody's.
     private var current: (task: Identifier128, isOver: Bool)?
+    /// The content's row of the current task while that is live: when it turns out to be stopped its payload goes.
+    private var live: (key: [UInt8], broadcast: AcceptedBroadcast, forgetAt: Instant, places: [[UInt8]])?
 
     private init(now: Instant) { self.now = now }
 
@@ -39,13 +41,32 @@ struct BroadcastPurge {
             write.delete(.broadcasts, key: [UInt8](key))
         } else if current?.isOver == true {
             places[task, default: []].append([UInt8](key))
+        } else if BroadcastRow.isStop(key) {
+            takeStop(key, task, &write)
+        } else {
+            live?.places.append([UInt8](key))
         }
+    }
+
+    /// The row comes behind the content and the places: the broadcast is over before its time.
+    private mutating func takeStop(
+        _ key: UnsafeRawBufferPointer, _ task: Identifier128, _ write: inout TableWrite
+    ) {
+        guard var stopped = live.take() else { return }
+        current = (task, true)
+        ended[stopped.broadcast.app, default: []].append((stopped.broadcast.acceptedAt, task))
+        places[task] = stopped.places + [[UInt8](key)]
+        guard !stopped.broadcast.payload.isEmpty else { return }
+        stopped.broadcast.payload = []
+        let value = BroadcastRow.value(stopped.broadcast, forgetAt: stopped.forgetAt)
+        write.put(.broadcasts, key: stopped.key, value: value)
     }
 
     private mutating func takeContent(
         _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ task: Identifier128,
         _ write: inout TableWrite
     ) {
+        live = nil
         // A row that cannot be read is left to the next start, which says so.
         guard let forgetAt = BroadcastRow.forgetAt(value),
             case .content(var broadcast)? = BroadcastRow.read(key: key, value: value)
@@ -60,7 +81,10 @@ struct BroadcastPurge {
         }
         let isOver = broadcast.expiresAt <= now
         current = (task, isOver)
-        guard isOver else { return }
+        guard isOver else {
+            live = ([UInt8](key), broadcast, forgetAt, [])
+            return
+        }
         ended[broadcast.app, default: []].append((broadcast.acceptedAt, task))
         // A live-only one that has no places yet still goes out when it gets them.
         guard !broadcast.payload.isEmpty, !broadcast.isLiveOnly else { return }

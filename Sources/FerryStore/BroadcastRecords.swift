@@ -124,11 +124,12 @@ extension ByteReader {
     }
 }
 
-/// A broadcast's rows in the tables: one for its content and one for each placement that a retirement wrote. All go at the
-/// same time, when nobody is told any more that it was missed.
+/// A broadcast's rows in the tables: one for its content, one for each placement that a retirement wrote, and one where its
+/// sender stopped it. All go at the same time, when nobody is told any more that it was missed.
 enum BroadcastRow {
     private static let content: UInt8 = 0
     private static let places: UInt8 = 1
+    private static let stopped: UInt8 = 2
 
     static func key(_ broadcast: AcceptedBroadcast) -> [UInt8] { contentKey(broadcast.taskID.value) }
     static func contentKey(_ task: Identifier128) -> [UInt8] { task.bytes + [content] }
@@ -137,6 +138,19 @@ enum BroadcastRow {
     static func task(_ key: UnsafeRawBufferPointer) -> Identifier128? {
         var reader = ByteReader(key)
         return reader.identifier()
+    }
+
+    static func stopKey(_ task: Identifier128) -> [UInt8] { task.bytes + [stopped] }
+
+    static func stopValue(_ forgetAt: Instant) -> [UInt8] {
+        var writer = ByteWriter()
+        writer.instant(forgetAt)
+        return writer.bytes
+    }
+
+    static func isStop(_ key: UnsafeRawBufferPointer) -> Bool {
+        var reader = ByteReader(key)
+        return reader.identifier() != nil && reader.byte() == stopped
     }
 
     static func isContent(_ key: UnsafeRawBufferPointer) -> Bool {
@@ -176,6 +190,8 @@ enum BroadcastRow {
     enum Found {
         case content(AcceptedBroadcast)
         case places(BroadcastPlacement)
+        /// The task that was stopped.
+        case stopped(Identifier128)
     }
 
     /// nil when it is none.
@@ -192,6 +208,7 @@ enum BroadcastRow {
         case places:
             guard let placement = reader.placement(), reader.isAtEnd, placement.task == task else { return nil }
             return .places(placement)
+        case stopped: return reader.isAtEnd ? .stopped(task) : nil
         default: return nil
         }
     }

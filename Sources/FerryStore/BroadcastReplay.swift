@@ -12,6 +12,8 @@ struct BroadcastReplay {
         var contentSegment: UInt32 = 0
         var places = RecoveredBroadcast.nowhere
         var placeSegments = RecoveredBroadcast.nothing
+        /// The segment of the record that stopped it; 0 when the tables have it.
+        var stopSegment: UInt32?
     }
 
     private var found: [Identifier128: Found] = [:]
@@ -37,7 +39,9 @@ struct BroadcastReplay {
         var known = found.removeValue(forKey: task) ?? Found()
         known.broadcast = broadcast
         known.contentSegment = segment
-        if broadcast.expiresAt <= time, !broadcast.isLiveOnly { known.broadcast?.payload = [] }
+        if known.stopSegment != nil || (broadcast.expiresAt <= time && !broadcast.isLiveOnly) {
+            known.broadcast?.payload = []
+        }
         found[task] = known
         thinInTime()
     }
@@ -50,6 +54,13 @@ struct BroadcastReplay {
             known.placeSegments[partition.index] = segment
         }
         found[placement.task] = known
+    }
+
+    /// Its sender stopped it.
+    mutating func stop(_ task: Identifier128, segment: UInt32) {
+        guard !dropped.contains(task) else { return }
+        found[task, default: Found()].stopSegment = segment
+        found[task]?.broadcast?.payload = []
     }
 
     /// Nobody is to be told of it.
@@ -69,9 +80,9 @@ struct BroadcastReplay {
         var ended: [AppID: [(acceptedAt: Instant, task: Identifier128)]] = [:]
         for (task, known) in found {
             guard let broadcast = known.broadcast else { continue }
-            guard broadcast.expiresAt <= time else { continue }
+            guard broadcast.expiresAt <= time || known.stopSegment != nil else { continue }
             // Where it has no place yet it goes out when it gets one.
-            if broadcast.isLiveOnly, known.places.contains(.zero) { continue }
+            if broadcast.isLiveOnly, known.stopSegment == nil, known.places.contains(.zero) { continue }
             ended[broadcast.app, default: []].append((broadcast.acceptedAt, task))
         }
         for candidates in ended.values {
@@ -87,9 +98,10 @@ struct BroadcastReplay {
         for known in found.values {
             guard let broadcast = known.broadcast else { continue }
             // One that is over and lacks places is accepted when it gets them, and over at once.
-            let isOver = broadcast.expiresAt <= self.time
+            let isOver = broadcast.expiresAt <= self.time || known.stopSegment != nil
             var recovered = RecoveredBroadcast(broadcast, isOver: isOver)
             recovered.contentSegment = known.contentSegment
+            recovered.stopSegment = known.stopSegment
             recovered.places = known.places
             recovered.placeSegments = known.placeSegments
             if isOver { over.append(recovered) } else { waiting[broadcast.app, default: []].append(recovered) }

@@ -12,6 +12,8 @@ package enum ControlTable: UInt8, CaseIterable, Sendable {
     case counters = 4
     /// How many were online, by time.
     case curve = 5
+    /// Calls for a later time, at the owner of the app.
+    case schedule = 40
     /// What is kept of each lane of receipts beside them.
     case receiptLane = 6
     /// What is known of a task whose content is stored once, at the owner of the app.

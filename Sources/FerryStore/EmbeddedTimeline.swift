@@ -166,6 +166,7 @@ package final class EmbeddedTimeline: Timeline {
 
 extension TimelineFolder {
     fileprivate func outcome(_ question: TimelineQuestion, at moment: State) -> TimelineOutcome {
+        guard question.tasks.isEmpty else { return .found(find(question.tasks, at: moment)) }
         let (facts, coverage) = answer(question, at: moment)
         return .answered(facts, coverage)
     }

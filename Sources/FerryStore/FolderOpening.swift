@@ -70,7 +70,8 @@ struct FolderOpening {
         let tables = try openTables(true)
         let meta = try TablesMeta.read(from: tables) ?? TablesMeta()
         if options.salvage { format = try JournalSalvage(disk: disk, format: format).run(from: meta.firstSegment) }
-        var replay = try Replay(tables: tables, meta: meta, requestWindow: options.requestWindow, namesMessages: options.namesMessages)
+        var replay = try Replay(
+            tables: tables, meta: meta, requestWindow: options.requestWindow, namesMessages: options.namesMessages)
         var reading = JournalRecovery(disk: disk, format: format, files: files, progress: options.progress)
         let position = try reading.run(from: meta.firstSegment) { position, body throws(StoreFailure) in
             try replay.apply(body, at: position)

@@ -25,6 +25,8 @@ package enum Record: Equatable, Sendable {
     /// A shard counts the broadcast as over from now on. It says nothing that the time of its batch does not say: from there no
     /// later life begins before the broadcast's end.
     case broadcastExpired(task: Identifier128)
+    /// Its sender stopped the broadcast: it is over, whatever its time.
+    case broadcastStopped(task: Identifier128)
     /// Rows of what changes seldom, all of one call.
     case controlRows([ControlRow])
 }

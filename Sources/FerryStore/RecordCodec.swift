@@ -115,6 +115,7 @@ package enum RecordCodec {
         case broadcastAccepted = 11
         case broadcastPlaced = 12
         case broadcastExpired = 13
+        case broadcastStopped = 20
         case controlRows = 14
         /// An accepted message whose content is its task's.
         case messageReferred = 30

@@ -61,6 +61,9 @@ extension RecordCodec {
         case .broadcastExpired(let task):
             writer.byte(Kind.broadcastExpired.rawValue)
             writer.identifier(task)
+        case .broadcastStopped(let task):
+            writer.byte(Kind.broadcastStopped.rawValue)
+            writer.identifier(task)
         case .controlRows(let rows):
             writer.byte(Kind.controlRows.rawValue)
             writer.controlRows(rows)
@@ -114,6 +117,7 @@ extension RecordCodec {
         case .broadcastAccepted: return reader.broadcast().map { .broadcastAccepted($0) }
         case .broadcastPlaced: return reader.placement().map { .broadcastPlaced($0) }
         case .broadcastExpired: return reader.identifier().map { .broadcastExpired(task: $0) }
+        case .broadcastStopped: return reader.identifier().map { .broadcastStopped(task: $0) }
         case .controlRows: return reader.controlRows().map { .controlRows($0) }
         }
     }

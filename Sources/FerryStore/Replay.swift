@@ -92,6 +92,7 @@ struct Replay {
                     broadcasts.take(broadcast, segment: 0)
                 }
             case .places(let placement): self.place(placement, segment: 0)
+            case .stopped(let task): broadcasts.stop(task, segment: 0)
             case nil: throw StoreFailure(.corrupted, "A row of broadcasts cannot be read")
             }
             return true
@@ -121,7 +122,8 @@ struct Replay {
             message: RecoveredMessage(
                 seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
                 payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, route: fields.route, stub: fields.stub,
-                location: location, isReference: fields.reference != nil),
+                location: location, isReference: fields.reference != nil,
+                task: fields.reference == nil ? nil : fields.taskID.value),
             accepted: fields.stub, hasRow: hasRow)
     }
 
@@ -220,6 +222,7 @@ struct Replay {
             broadcasts.take(broadcast, segment: position.segment)
         case .broadcastPlaced(let placement): place(placement, segment: position.segment)
         case .broadcastExpired: return
+        case .broadcastStopped(let task): broadcasts.stop(task, segment: position.segment)
         case .controlRows(let rows):
             for row in rows { control[row.name] = (row.value, position.segment) }
         }

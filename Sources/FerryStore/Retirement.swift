@@ -63,6 +63,9 @@ struct Retirement {
                     .broadcasts, key: BroadcastRow.key(kept.placement, segment: segment, shard: part.shard),
                     value: BroadcastRow.value(kept.placement, forgetAt: kept.forgetAt))
             }
+            for (task, forgetAt) in part.remains.stops {
+                write.put(.broadcasts, key: BroadcastRow.stopKey(task), value: BroadcastRow.stopValue(forgetAt))
+            }
             for row in part.remains.controlRows {
                 if let value = row.value {
                     write.put(.control, key: row.name.bytes, value: value)

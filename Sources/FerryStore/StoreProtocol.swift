@@ -34,6 +34,8 @@ package struct SegmentRemains: Equatable, Sendable {
     /// Broadcasts and places that were accepted in the segment and are not to be forgotten yet.
     package var broadcasts: [RetainedBroadcast] = []
     package var placements: [RetainedPlacement] = []
+    /// Broadcasts that were stopped in the segment, with the time at which that may be forgotten.
+    package var stops: [(task: Identifier128, forgetAt: Instant)] = []
     /// Revoked API tokens that have not expired.
     package var revokedTokens: [(digest: [UInt8], expiresAt: Instant)] = []
     /// Control rows that changed in the segment, as they are now; nil values are deleted.
@@ -44,6 +46,7 @@ package struct SegmentRemains: Equatable, Sendable {
     package static func == (left: Self, right: Self) -> Bool {
         left.devices == right.devices && left.carryingDevices == right.carryingDevices && left.kept == right.kept
             && left.broadcasts == right.broadcasts && left.placements == right.placements
+            && left.stops.elementsEqual(right.stops) { $0 == $1 }
             && left.controlRows == right.controlRows && left.removed == right.removed
             && left.requests.elementsEqual(right.requests) { $0.key == $1.key && $0.answer == $1.answer }
             && left.revokedTokens.elementsEqual(right.revokedTokens) {
@@ -199,10 +202,12 @@ package struct RetainedPlacement: Equatable, Sendable {
 /// A broadcast that was found at opening. Arrays are indexed by partition.
 package struct RecoveredBroadcast: Equatable, Sendable {
     package var broadcast: AcceptedBroadcast
-    /// Its time was over at the last time that is on disk.
+    /// Its time was over at the last time that is on disk, or its sender stopped it.
     package let isOver: Bool
     /// Of its record; 0 when the tables have it.
     package var contentSegment: UInt32 = 0
+    /// Of the record that its sender stopped it: 0 when the tables have that, nil when he did not.
+    package var stopSegment: UInt32?
     /// Zero where it has no place yet.
     package var places = Self.nowhere
     /// Of the records of its places; 0 when the tables have them.
@@ -295,10 +300,13 @@ package struct RecoveredMessage: Equatable, Sendable {
     package var location: RecordLocation
     /// Its content is its task's; `payloadBytes` is the size of that.
     package var isReference: Bool
+    /// Of a reference.
+    package var task: Identifier128?
 
     package init(
         seq: Seq, expiresAt: Instant, isLiveOnly: Bool, payloadBytes: UInt32, hasOwnAlert: Bool,
-        route: DeliveryRoute = .ownFirst, stub: StubNeed?, location: RecordLocation, isReference: Bool = false
+        route: DeliveryRoute = .ownFirst, stub: StubNeed?, location: RecordLocation, isReference: Bool = false,
+        task: Identifier128? = nil
     ) {
         self.seq = seq
         self.expiresAt = expiresAt
@@ -309,5 +317,6 @@ package struct RecoveredMessage: Equatable, Sendable {
         self.stub = stub
         self.location = location
         self.isReference = isReference
+        self.task = task
     }
 }

@@ -162,8 +162,7 @@ final class TimelineFolder: Sendable {
     }
 
     static func insert(_ chunk: UnsafeRawBufferPointer, into filter: inout DeviceFilter) {
-        guard var reader = FactReader(chunk) else { return }
-        while let entry = reader.next() { filter.insert(entry.device) }
+        FactReader.eachName(in: chunk) { filter.insert($0) }
     }
 
     /// Calls `body` with the device's facts and the gateway's, in order, and whether each is the device's own. What cannot be

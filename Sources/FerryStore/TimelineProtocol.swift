@@ -7,17 +7,26 @@ package struct TimelineQuestion: Sendable {
     package var target: TimelineTarget?
     /// Facts in the answer, 1 at least; the newest where there are more. With a target the answer has all of the target's.
     package var limit: Int
+    /// Where there are any, the question is of these tasks of one message each, whatever their devices.
+    package var tasks: [Identifier128] = []
 
     package init(device: CID, target: TimelineTarget?, limit: Int) {
         self.device = device
         self.target = target
         self.limit = max(1, limit)
     }
+
+    package init(tasks: [Identifier128]) {
+        self.init(device: FactWriter.gateway, target: nil, limit: 1)
+        self.tasks = tasks
+    }
 }
 
 package enum TimelineOutcome: Sendable {
     /// In order of time.
     case answered([TimedFact], TimelineCoverage)
+    /// Of a question of tasks: those that the log tells of.
+    case found([FoundTask])
     /// Too many questions wait already.
     case busy
 }

@@ -32,7 +32,7 @@ struct TimelineWriter {
             block.withUnsafeBytes { bytes in
                 var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[TimelineBlock.headerBytes...]))
                 while let length = reader.uint32(), let chunk = reader.raw(Int(length)) {
-                    FactReader.eachDevice(in: chunk) { filter.insert($0) }
+                    TimelineFolder.insert(chunk, into: &filter)
                 }
             }
         }

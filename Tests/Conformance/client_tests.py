@@ -15,9 +15,10 @@ from gateway import APPS, ROOT, Gateway, Process
 
 sys.path.insert(0, str(ROOT / "examples/python"))
 
-from ferry_backend import FerryBackend, FerryError, Message  # noqa: E402
+from ferry_backend import FerryBackend, FerryError, Message, Tag  # noqa: E402
 
 UNKNOWN = "0" * 32
+CAP = 40  # messages that a device may keep: above what those that are online have not acknowledged at any moment
 
 
 class ClientTests(unittest.TestCase):
@@ -27,7 +28,7 @@ class ClientTests(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.gateway = Gateway(cls.ferry, {"messageCap": 3, "capPolicy": "refuse"}).__enter__()
+        cls.gateway = Gateway(cls.ferry, {"messageCap": CAP, "capPolicy": "refuse"}).__enter__()
         cls.cids = cls.gateway.devices()
 
     @classmethod
@@ -90,12 +91,12 @@ class ClientTests(unittest.TestCase):
         def come_back(seconds: float) -> None:
             pauses.append(seconds)
             _, device = self.gateway.device("full")
-            self.assertEqual([self.received(device) for _ in range(3)], ["0", "1", "2"])
+            self.assertEqual([self.received(device) for _ in range(CAP)], [str(number) for number in range(CAP)])
             device.stop()
 
         client = self.client(sleep=come_back)
-        receipts = [client.push(cid, Message(str(number))) for number in range(4)]
-        self.assertEqual(len({receipt.task_id for receipt in receipts}), 4)
+        receipts = [client.push(cid, Message(str(number))) for number in range(CAP + 1)]
+        self.assertEqual(len({receipt.task_id for receipt in receipts}), CAP + 1)
         self.assertEqual(pauses, [60.0])
 
     def test_a_gateway_that_stays_busy_is_given_up(self) -> None:
@@ -103,7 +104,7 @@ class ClientTests(unittest.TestCase):
         process.stop()
         pauses: list[float] = []
         client = self.client(sleep=pauses.append, busy_retries=2)
-        for number in range(3):
+        for number in range(CAP):
             client.push(cid, Message(str(number)))
         with self.assertRaises(FerryError) as caught:
             client.push(cid, Message("one too many"))
@@ -124,12 +125,55 @@ class ClientTests(unittest.TestCase):
         self.assertEqual((first.was_online, second.was_online), (True, False))
         dry = client.dry_run(list(self.cids.values()))
         self.assertEqual((dry.online, dry.offline, dry.unknown), (1, 2, (self.cids["foreign"],)))
-        self.assertEqual(dry.without_token, 1)
+        self.assertEqual((dry.without_token, dry.muted, dry.blocked), (1, 0, 0))
         self.assertGreaterEqual(client.dry_run().devices, 3)
         self.assertEqual(client.device(self.cids["tokenless"])["status"], "offline")
         story = client.timeline(self.cids["cid"], first.task_id)
         self.assertEqual([message["taskid"] for message in story["messages"]], [first.task_id])
         self.assertEqual(client.timeline(self.cids["cid"])["cid"], self.cids["cid"])
+
+    def test_names_tags_and_the_block_list(self) -> None:
+        client = self.client()
+        cid, other = self.cids["cid"], self.cids["offline"]
+        client.bind_aliases([(cid, "ann"), (other, "ann")])
+        self.assertEqual((client.alias_of(cid), sorted(client.cids_of("ann"))), ("ann", sorted([cid, other])))
+        self.assertEqual(len(client.push_alias("ann", Message("to ann", ttl=0))), 2)
+        self.assertEqual(len(client.push_batch([("ann", Message("again", ttl=0))], by_alias=True)), 2)
+        client.unbind_aliases([(other, "ann")])
+        client.unbind_alias("ann")
+        self.assertIsNone(client.alias_of(cid))
+        client.set_tags(cid, ["vip", "new"])
+        self.assertEqual(sorted(client.tags_of(cid)), ["new", "vip"])
+        self.assertEqual(client.add_tag("gold", [cid, UNKNOWN]), {cid: True, UNKNOWN: False})
+        self.assertEqual(client.count([Tag("custom_tag", ["gold", "silver"])]), 1)
+        self.assertEqual(client.dry_run(tags=[Tag("custom_tag", ["gold"])]).online, 1)
+        self.assertEqual(client.remove_tag("gold", [cid]), {cid: True})
+        client.block([cid])
+        self.assertEqual(client.push(cid, Message("blocked")).status, "successed_ignore")
+        self.assertEqual(client.dry_run([cid]).blocked, 1)
+        client.unblock([cid])
+        self.assertEqual(client.device_status([cid])[cid]["cid_status"], "online")
+        client.set_badge([cid], "+1")
+        gone, process = self.gateway.device("gone")
+        process.stop()
+        client.set_profile(gone, phone_type="android", region="11000000", notifications=False)
+        self.assertEqual(client.dry_run([gone]).muted, 1)
+        self.assertEqual(client.user_detail([gone])["validCids"][gone]["phone_type"], 1)
+        client.erase(gone)
+        self.assertEqual(client.user_detail([gone])["invalidCids"], [gone])
+
+    def test_lists_and_tags(self) -> None:
+        client = self.client()
+        task = client.create_list(Message("to some", ttl=0))
+        receipts = client.push_list(task, [self.cids["cid"], UNKNOWN])
+        self.assertEqual([(receipt.task_id, receipt.cid) for receipt in receipts], [(task, self.cids["cid"])])
+        client.bind_aliases([(self.cids["cid"], "lists")])
+        self.assertEqual(len(client.push_list(client.create_list(Message("x", ttl=0)), ["lists"], by_alias=True)), 1)
+        detail = client.push_list_alias_detail(client.create_list(Message("y", ttl=0)), ["lists"])
+        self.assertEqual(detail, {"lists": {self.cids["cid"]: "successed_online"}})
+        client.unbind_alias("lists")
+        self.assertRegex(client.push_tag([Tag("custom_tag", ["none"])], Message("z")), "^RASA_")
+        self.assertRegex(client.push_fast_custom_tag("none", Message("z")), "^RASA_")
 
 
 if __name__ == "__main__":

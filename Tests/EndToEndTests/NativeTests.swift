@@ -73,12 +73,14 @@ internal import Testing
         let all = try Self.data(try await Self.push(backend, "dry_run=true&audience=all", Array("hello".utf8)))
         #expect(all["devices"] as? Int == 6)
         #expect(all["online"] as? Int == 3)
+        #expect(all["without_token"] as? Int == 2)
         // Also of those that a restart has not seen yet.
         try await world.restartAfterKill()
         let again = try await Backend(world)
         let after = try Self.data(try await Self.push(again, "dry_run=true&audience=all", []))
         #expect(after["devices"] as? Int == 6)
         #expect(after["online"] as? Int == 0)
+        #expect(after["without_token"] as? Int == 5)
         for cid in cids {
             let device = try await again.call(
                 "GET", "/v1/shop/devices/\(cid)", headers: ["token: \(again.token)"])

@@ -36,7 +36,10 @@ struct BroadcastPushTests {
             "settings.ttl is invalid: 259200001, must be -1 to 259200000 milliseconds"
         ),
         (#""all""#, #","settings":{"speed":10}"#, "settings.speed is invalid: not supported yet, leave it out or 0"),
-        (#""all""#, #","settings":{"schedule_time":1}"#, "settings.schedule_time is invalid: not supported yet"),
+        (
+            #""all""#, #","settings":{"schedule_time":"soon"}"#,
+            "settings.schedule_time type error: must be a whole number"
+        ),
         (
             #""all""#, #","settings":{"strategy":{"ios":2}}"#,
             "push_channel.ios cannot be null: settings.strategy 2 sends it to APNs, and it needs an aps.alert or "

@@ -1,4 +1,5 @@
 internal import FerryAPI
+private import FerryAudience
 private import FerryCore
 internal import Testing
 
@@ -83,7 +84,21 @@ struct NativeCallTests {
         #expect(
             parse(#"{"dry_run":true,"audience":{"cid":["\#(Self.cid)"]}}"#)
                 == .success(.native(.dryRun(.devices([CID(hex: Self.cid)].compactMap { $0 })))))
-        #expect(bytes("", "dry_run=true&audience=all") == .success(.native(.dryRun(.all))))
+        #expect(
+            bytes("", "dry_run=true&audience=all") == .success(.native(.dryRun(.audience(AudienceExpression())))))
+        let tags = #"{"dry_run":"true","audience":{"tag":[{"key":"custom_tag","values":["vip"]}]}}"#
+        #expect(parse(tags) == .success(.native(.dryRun(.audience(AudienceExpression(tag: "vip"))))))
+    }
+
+    @Test func `a push for those that meet conditions is one content for an audience`() {
+        let body =
+            #"{"request_id":"0123456789","payload_base64":"AP8Q","audience":{"tag":[{"key":"custom_tag","values":["vip"]}]}}"#
+        guard case .success(.list(.audience(let message, let audience))) = parse(body) else {
+            Issue.record("no push to an audience")
+            return
+        }
+        #expect(message.payload == [0, 255, 16])
+        #expect(audience == ListAudience(AudienceExpression(tag: "vip"), speed: 0))
     }
 
     @Test(
@@ -93,6 +108,11 @@ struct NativeCallTests {
             (#"{"request_id":"0123456789","payload":"x"}"#, 400, "audience cannot be null"),
             (#"{"request_id":"0123456789","audience":{},"payload":"x"}"#, 400, "audience.cid cannot be null"),
             (#"{"request_id":"0123456789","audience":{"cid":[]},"payload":"x"}"#, 400, "cid can not be empty"),
+            (
+                #"{"request_id":"0123456789","audience":{"cid":["CID"],"tag":[]},"payload":"x"}"#, 400,
+                "choose one of audience.cid and audience.tag"
+            ),
+            (#"{"request_id":"0123456789","audience":{"tag":[]},"payload":"x"}"#, 400, "audience.tag can not be empty"),
             (#"{"request_id":"0123456789","audience":"some","payload":"x"}"#, 400, "audience is invalid"),
             (#"{"request_id":"0123456789","audience":7,"payload":"x"}"#, 400, "audience type error"),
             (#"{"request_id":"0123456789","audience":{"cid":["no"]},"payload":"x"}"#, 404, "target user is invalid"),
@@ -172,26 +192,22 @@ struct NativeCallTests {
             String(decoding: APIAnswer.native(answer).response.body, as: UTF8.self)
         }
         #expect(
-            text(
-                .pushed(
-                    [.init(task: task, cid: cid, status: .offline)],
-                    refused: [.init(target: cid.description, reason: "\"")]))
+            text(.pushed([.init(task: task, cid: cid, status: .offline)], refused: [.init(target: cid.description, reason: "\"")]))
                 == #"{"code":0,"msg":"success","data":{"messages":[{"cid":"\#(Self.cid)","taskid":"#
                 + #""RASS_1130_000000000000000000000000000000ff","status":"offline"}],"#
                 + #""not_accepted":[{"cid":"\#(Self.cid)","reason":"\""}]}}"#)
         var census = DeviceCensus()
         census.online = 1
         census.offline = 2
+        census.withoutToken = 1
+        census.muted = 2
         var other = census
         other.unknown = [cid]
         census.add(other)
         #expect(
             text(.census(census))
-                == #"{"code":0,"msg":"success","data":{"devices":6,"online":2,"offline":4,"without_token":0,"#
-                + #""unknown":["\#(Self.cid)"]}}"#)
-        other.withoutToken = nil
-        census.add(other)
-        #expect(!text(.census(census)).contains("without_token"))
+                == #"{"code":0,"msg":"success","data":{"devices":6,"online":2,"offline":4,"without_token":2,"#
+                + #""muted":4,"blocked":0,"unknown":["\#(Self.cid)"]}}"#)
     }
 }
 

@@ -6,7 +6,9 @@ internal import Testing
 @testable private import FerryGateway
 
 struct TaskContentTests {
-    private static func content(_ number: UInt64, payload: Int = 100, alert: OwnAlert? = nil, traits: MessageTraits = .none) throws
+    private static func content(
+        _ number: UInt64, payload: Int = 100, alert: OwnAlert? = nil, traits: MessageTraits = .none
+    ) throws
         -> TaskContent
     {
         let task = ListTask(
@@ -15,7 +17,8 @@ struct TaskContentTests {
             createdAt: Instant(milliseconds: 1), timeToLive: 1_000, payloadBytes: UInt32(payload),
             hasAlert: alert != nil, request: Identifier128(high: 1, low: number),
             content: Identifier128(high: 2, low: number))
-        return TaskContent(task, payload: [UInt8](repeating: UInt8(number), count: payload), alert: alert, traits: traits)
+        return TaskContent(
+            task, payload: [UInt8](repeating: UInt8(number), count: payload), alert: alert, traits: traits)
     }
 
     @Test func `A content comes back from its row, and from no other bytes`() throws {

@@ -93,6 +93,7 @@ struct DeviceMatrixTests {
         ("default stub answered", .zero, standard),
         ("own stub answered", .zero, own),
         ("own stub withdrawn", .zero, .stubWithdrawn(Seq(2))),
+        ("2 taken back", .zero, .takenBack(Seq(2), .taskStopped)),
         ("hand-over of 2 accepted", .zero, .handOverAnswered(Seq(2), isAccepted: true)),
         ("hand-over of 2 refused", .zero, .handOverAnswered(Seq(2), isAccepted: false)),
         ("kind of 2 not taken", .zero, .kindNotTaken(Seq(2))),

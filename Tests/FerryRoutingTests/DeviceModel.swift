@@ -133,6 +133,10 @@ struct DeviceModel: Hashable {
             messages.append(message)
             missing.insert(seq)
             untold += 1
+        case .takenBack(let seq, let reason):
+            for index in messages.indices where messages[index].seq == seq && messages[index].isKept {
+                messages[index].end = reason.state
+            }
         case .unreadable(let seq):
             guard let index = messages.firstIndex(where: { $0.seq == seq && $0.isKept }),
                 !inFlight.contains(messages[index])

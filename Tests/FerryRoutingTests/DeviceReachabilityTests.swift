@@ -43,6 +43,12 @@ struct DeviceReachabilityTests {
             description: "broadcasts and stubs", sorts: [.long, .ownAlert, .shared], messages: 2, cap: 3,
             ends: [.bye, .lost], changesToken: true, waits: 1, acknowledges: false),
         DeviceScenario(
+            description: "taken back", sorts: [.short, .shared], messages: 3, cap: 2, ends: [.background, .lost],
+            hasToken: false, waits: 1, takesBack: true),
+        DeviceScenario(
+            description: "taken back with their stubs", sorts: [.long, .ownAlert, .liveOnly], messages: 2, cap: 3,
+            ends: [.bye], waits: 1, acknowledges: false, takesBack: true),
+        DeviceScenario(
             description: "handed to the wake-up channel", sorts: [.wakeOnly, .wakeFirst, .long], messages: 3, cap: 2,
             ends: [.lost], waits: 1),
         DeviceScenario(

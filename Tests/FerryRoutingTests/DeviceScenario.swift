@@ -58,6 +58,8 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
     /// Whether a message may carry the presence of a moment before.
     var hasLateAccepts = false
     var acknowledges = true
+    /// Whether senders take messages back.
+    var takesBack = false
 
     var policy: DeliveryPolicy {
         var policy = DeliveryPolicy()
@@ -108,6 +110,9 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
             for seq in model.acknowledged.rawValue...(model.ackBound.rawValue + 1) {
                 steps.append(.event(.acknowledged(Seq(seq))))
             }
+        }
+        if takesBack {
+            steps += model.kept.filter { !$0.isHandingOver }.map { .event(.takenBack($0.seq, .taskStopped)) }
         }
         if let first = model.kept.first, acknowledges, !first.isHandingOver {
             steps += [.event(.unreadable(first.seq)), .event(.kindNotTaken(first.seq))]

@@ -31,13 +31,20 @@ struct FactCodecTests {
         }
     }
 
-    @Test func `The devices of a chunk are told run by run, also of one that was cut`() {
+    @Test func `The devices of a chunk are told run by run, with tasks of one device, also of one that was cut`() {
         let bytes = chunk(Sample.facts, two)
-        let expected = Sample.facts.indices.filter { $0 == 0 || two[$0 % 3] != two[($0 - 1) % 3] }.map { two[$0 % 3] }
+        let expected = Sample.facts.indices.flatMap { index -> [CID] in
+            let isNew = index == 0 || two[index % 3] != two[(index - 1) % 3]
+            var names = isNew ? [two[index % 3]] : []
+            if case .accepted(let message) = Sample.facts[index], !message.isBroadcast {
+                names.append(CID(message.taskID.value))
+            }
+            return names
+        }
         for count in 0...bytes.count {
             var found: [CID] = []
             bytes.withUnsafeBytes { all in
-                FactReader.eachDevice(in: UnsafeRawBufferPointer(rebasing: all[..<count])) { found.append($0) }
+                FactReader.eachName(in: UnsafeRawBufferPointer(rebasing: all[..<count])) { found.append($0) }
             }
             #expect(expected.starts(with: found) && (count < bytes.count || found == expected))
         }

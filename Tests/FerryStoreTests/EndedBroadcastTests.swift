@@ -65,6 +65,7 @@ struct EndedBroadcastTests {
                 contents += 1
                 payloads += broadcast.payload.count
             case .places: places += 1
+            case .stopped: Issue.record("none was stopped")
             case nil: Issue.record("a row that cannot be read")
             }
             return true

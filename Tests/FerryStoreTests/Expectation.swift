@@ -25,6 +25,7 @@ struct Summary: Equatable {
         var places: [Int: Seq] = [:]
         /// By partition, how many devices have it before them.
         var waiting: [Int: UInt32] = [:]
+        var isStopped = false
     }
     var broadcasts: [Identifier128: Broadcast] = [:]
     /// By partition.
@@ -47,6 +48,7 @@ struct Summary: Equatable {
         for (digest, expiresAt, _) in recovery.revokedTokens { revoked[digest] = expiresAt }
         for found in recovery.broadcasts {
             var summary = Broadcast(broadcast: found.broadcast)
+            summary.isStopped = found.stopSegment != nil
             for (index, seq) in found.places.enumerated() where seq > .zero { summary.places[index] = seq }
             for (index, count) in found.waiting.enumerated() where count > 0 { summary.waiting[index] = count }
             broadcasts[found.broadcast.taskID.value] = summary
@@ -81,6 +83,13 @@ struct Summary: Equatable {
         revoked = state.revoked
         for (task, broadcast) in state.broadcasts {
             var summary = Broadcast(broadcast: broadcast, places: state.places[task] ?? [:])
+            summary.isStopped = state.stopped.contains(task)
+            if summary.isStopped {
+                // It waits for nobody, and nobody is sent it any more.
+                summary.broadcast.payload = []
+                broadcasts[task] = summary
+                continue
+            }
             for device in state.devices.values {
                 let partition = Partition(of: device.record.cid).index
                 guard let place = summary.places[partition], device.record.acknowledged < place else { continue }

@@ -25,6 +25,8 @@ final class ModelShard {
         /// By task.
         var broadcasts: [Identifier128: AcceptedBroadcast] = [:]
         var places: [Identifier128: [Int: Seq]] = [:]
+        /// Tasks of broadcasts that their senders stopped.
+        var stopped: Set<Identifier128> = []
     }
 
     let shard: Int
@@ -33,6 +35,7 @@ final class ModelShard {
     private var revokedSegments: [[UInt8]: UInt32] = [:]
     private var broadcastSegments: [Identifier128: UInt32] = [:]
     private var placeSegments: [Identifier128: UInt32] = [:]
+    private var stopSegments: [Identifier128: UInt32] = [:]
     /// Devices whose removal is in the journal.
     private var removedSegments: [CID: UInt32] = [:]
     private var pending: [UInt64: [Record]] = [:]
@@ -174,6 +177,7 @@ final class ModelShard {
                 state.highest[partition.index] = seq
             }
         case .broadcastExpired, .controlRows: break
+        case .broadcastStopped(let task): state.stopped.insert(task)
         }
     }
 
@@ -252,6 +256,7 @@ final class ModelShard {
             requestSegments[broadcast.request.key] = location.segment
         case .broadcastPlaced(let placement): placeSegments[placement.task] = location.segment
         case .broadcastExpired, .controlRows: break
+        case .broadcastStopped(let task): stopSegments[task] = location.segment
         case .deviceRemoved(let cid, _): removedSegments[cid] = location.segment
         case .deviceRegistered(let registration):
             state.devices[registration.cid]?.changed.insert(location.segment)
@@ -299,6 +304,9 @@ final class ModelShard {
             remains.placements.append(
                 RetainedPlacement(BroadcastPlacement(task: task, places: places), forgetAt: .distantFuture))
         }
+        for task in state.stopped where stopSegments[task] == segment {
+            remains.stops.append((task, .distantFuture))
+        }
         store.submit([.remains(segment: segment, remains, isLast: false)], from: shard)
         store.submit([.remains(segment: segment, SegmentRemains(), isLast: true)], from: shard)
     }
@@ -328,6 +336,10 @@ final class ModelShard {
             let task = found.broadcast.taskID.value
             state.broadcasts[task] = found.broadcast
             broadcastSegments[task] = found.contentSegment
+            if let segment = found.stopSegment {
+                state.stopped.insert(task)
+                stopSegments[task] = segment
+            }
             for (index, seq) in found.places.enumerated() where seq > .zero {
                 state.places[task, default: [:]][index] = seq
                 placeSegments[task] = found.placeSegments[index]

@@ -23,7 +23,7 @@ struct RandomWork {
             return [.deviceRegistered(registration)]
         }
         let kept = device.kept.map(\.message.seq)
-        switch Int.random(in: 0..<23, using: &generator) {
+        switch Int.random(in: 0..<24, using: &generator) {
         case 0: return [.pushTokenChanged(cid: cid, token: Sample.token(UInt8(now & 255)), at: at)]
         case 1: return [.deviceSeen(cid: cid, at: at)]
         case 2: return [.apiTokenRevoked(digest: Array("\(now)".utf8), expiresAt: .distantFuture)]
@@ -49,6 +49,9 @@ struct RandomWork {
         case 20: return Sample.broadcast(UInt64(now), at: now, ttl: 1 << 40).map { [.broadcastAccepted($0)] } ?? []
         case 21: return places(state)
         case 22:
+            let live = state.broadcasts.keys.filter { !state.stopped.contains($0) }.sorted()
+            return live.randomElement(using: &generator).map { [.broadcastStopped(task: $0)] } ?? []
+        case 23:
             guard Int.random(in: 0..<4, using: &generator) == 0 else { return accepts(state, cid, number) }
             return [.deviceRemoved(cid: cid, at: at)]
         default: return accepts(state, cid, number)

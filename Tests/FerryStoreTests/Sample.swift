@@ -109,6 +109,7 @@ enum Sample {
                 ControlRow(.receipt, Partition(index: 0), key: [], value: []),
                 ControlRow(.profile, Partition(index: 300), key: [0, 255], value: nil),
             ]))
+        records.append(.broadcastStopped(task: task))
         for state in DeliveryState.allCases where state.isTerminal && state != .delivered {
             records.append(.settled(cid: cid(3), seq: Seq(4), state: state))
         }

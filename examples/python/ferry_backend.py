@@ -112,8 +112,10 @@ class DryRun:
     devices: int
     online: int
     offline: int
-    without_token: Optional[int]
-    """Of those that are offline; None where the gateway cannot tell."""
+    without_token: int
+    """Of those that are offline."""
+    muted: int
+    blocked: int
     unknown: tuple[str, ...]
 
 
@@ -316,15 +318,26 @@ class FerryBackend:
             "Content-Type": "application/octet-stream", "Idempotency-Key": request_id or new_request_id()})
         return [Receipt(entry["taskid"], entry["cid"], f"successed_{entry['status']}") for entry in data["messages"]]
 
-    def dry_run(self, cids: Optional[Sequence[str]] = None) -> DryRun:
-        """Whom a push would be for; None asks for all devices of the app."""
-        audience: Any = "all" if cids is None else {"cid": list(cids)}
+    def dry_run(self, cids: Optional[Sequence[str]] = None, *, tags: Sequence[Tag] = ()) -> DryRun:
+        """Whom a push would be for: to these devices, by these conditions, or to all devices of the app."""
+        audience: Any = {"tag": [tag.body() for tag in tags]} if tags else "all" if cids is None else {"cid": list(cids)}
         data = self._v1("POST", "/push", {"dry_run": True, "audience": audience})
-        return DryRun(data["devices"], data["online"], data["offline"], data.get("without_token"), tuple(data["unknown"]))
+        return DryRun(data["devices"], data["online"], data["offline"], data["without_token"], data["muted"],
+                      data["blocked"], tuple(data["unknown"]))
 
     def device(self, cid: str) -> JSON:
         """A device as it is now."""
         return self._v1("GET", f"/devices/{_quoted(cid)}")
+
+    def set_profile(self, cid: str, *, phone_type: Optional[str] = None, region: Optional[str] = None,
+                    phone_model: Optional[str] = None, notifications: Optional[bool] = None) -> None:
+        """What is left out stays as it was; an empty text takes it back."""
+        body = {"phone_type": phone_type, "region": region, "phone_model": phone_model, "notifications": notifications}
+        self._v1("PUT", f"/devices/{_quoted(cid)}/profile", {name: value for name, value in body.items() if value is not None})
+
+    def erase(self, cid: str) -> None:
+        """A device and all that is known of it."""
+        self._v1("DELETE", f"/devices/{_quoted(cid)}")
 
     def timeline(self, cid: str, message: Optional[str] = None) -> JSON:
         """What happened at a device; of one message, named by its task or its own id, when that is given."""

@@ -58,7 +58,7 @@ struct RequestLine: Hashable {
         throw .malformed("the request target is neither a path nor an http URL")
     }
 
-    private static func percentDecoded(_ text: ArraySlice<UInt8>) throws(HTTPRefusal) -> String {
+    static func percentDecoded(_ text: ArraySlice<UInt8>) throws(HTTPRefusal) -> String {
         guard text.contains(0x25) else { return String(decoding: text, as: UTF8.self) }
         var decoded: [UInt8] = []
         decoded.reserveCapacity(text.count)

@@ -72,6 +72,9 @@ package enum APIAnswer: Hashable, Sendable {
     case user(UserAnswer)
     /// One JSON object, as it is.
     case timeline([UInt8])
+    /// One JSON object, as it is.
+    case report([UInt8])
+    case task(TaskAnswer)
     case native(NativeAnswer)
     case healthy
     case ready
@@ -83,7 +86,8 @@ package enum APIAnswer: Hashable, Sendable {
         case .healthy: HTTPResponse(status: 200, body: Array(#"{"status":"ok"}"#.utf8))
         case .ready: HTTPResponse(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
         case .notReady(let reason): HTTPResponse(status: 503, body: Self.notReady(reason))
-        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .user, .native:
+        case .token, .revoked, .pushed, .pushedBatch, .pushedAll, .list, .taken, .statuses, .timeline, .report, .user,
+            .native, .task:
             HTTPResponse(status: 200, body: envelope)
         }
     }
@@ -129,9 +133,9 @@ package enum APIAnswer: Hashable, Sendable {
                 writer.endObject()
             }
             writer.endObject()
-        case .timeline(let story):
+        case .timeline(let data), .report(let data):
             writer.name("data")
-            writer.raw(story)
+            writer.raw(data)
         case .native(let answer):
             writer.name("data")
             answer.write(to: &writer)
@@ -147,6 +151,7 @@ package enum APIAnswer: Hashable, Sendable {
             }
             writer.notAccepted(refused)
             writer.endObject()
+        case .task(let answer): answer.writeData(to: &writer)
         case .list(let answer):
             writer.name("data")
             answer.write(to: &writer)

@@ -7,10 +7,14 @@ package enum APIRequest: Hashable, Sendable {
     case pushSingle(SinglePush)
     case pushBatch(PushBatch)
     case pushAll(BroadcastPush)
+    /// A push to all for a later time.
+    case schedule(ScheduledPush)
+    case task(TaskCall)
     case list(ListCall)
     /// 1...1000 devices, each once, in the order asked.
     case userStatus([CID])
     case timeline(TimelineQuery)
+    case report(ReportRequest)
     /// With the token that it was asked with.
     case presence(PresenceQuery, token: String)
     case user(UserCall)
@@ -99,6 +103,8 @@ package struct BroadcastPush: Hashable, Sendable {
     /// As in a `SinglePush`.
     package let payload: [UInt8]
     package let ttl: TimeToLive
+    /// When it is to be released; nil: at once.
+    package var scheduledAt: Instant?
     /// Only what kind of content it is, the group and the callback.
     package let traits: MessageTraits
 
@@ -109,13 +115,17 @@ package struct BroadcastPush: Hashable, Sendable {
         self.traits = traits
     }
 
-    /// Bytes that two of them share exactly when their content is the same: payload, ttl and traits.
+    /// Bytes that two of them share exactly when their content is the same: payload, ttl, time and traits.
     package var contentDigestInput: [UInt8] {
         var writer = ByteWriter()
         writer.string(payload)
         switch ttl {
         case .liveOnly: writer.varint(0)
         case .milliseconds(let milliseconds): writer.varint(UInt64(max(0, milliseconds)))
+        }
+        if let scheduledAt {
+            writer.byte(4)
+            writer.uint64(UInt64(bitPattern: scheduledAt.milliseconds))
         }
         if traits != .none { writer.string(traits.encoded) }
         return writer.bytes

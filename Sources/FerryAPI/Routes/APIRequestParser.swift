@@ -2,7 +2,7 @@ internal import FerryCore
 
 /// Reads the parameters of calls. It keeps a JSON parser, so there is one a thread.
 package final class APIRequestParser {
-    private let limits: APILimits
+    let limits: APILimits
     private let json: JSONParser
 
     package init(limits: APILimits) {
@@ -22,18 +22,33 @@ package final class APIRequestParser {
         case .pushBatch:
             read(request.body) { fields throws(APIError) in .pushBatch(try PushBatch(fields, limits: limits)) }
         case .pushAll:
-            read(request.body) { fields throws(APIError) in .pushAll(try BroadcastPush(fields, limits: limits)) }
+            read(request.body) { fields throws(APIError) in
+                let push = try BroadcastPush(fields, limits: limits)
+                return try ScheduledPush(push, body: request.body).map { .schedule($0) } ?? .pushAll(push)
+            }
+        case .task(let verb, let task): TaskCall.read(verb, task).map { .task($0) }
         case .list(let call):
             read(request.body) { fields throws(APIError) in .list(try call.read(fields, limits: limits)) }
         case .revoke(let token): .success(.revoke(token: token))
         case .userStatus(let cids): Self.devices(cids).map { .userStatus($0) }
         case .timeline(let cid, let query): TimelineQuery.read(cid: cid, query: query).map { .timeline($0) }
+        case .report(let call): call.read().map { .report($0) }
         case .presence(let query):
             PresenceQuery.read(query: query).map { .presence($0, token: request.fields.first("token") ?? "") }
         case .user(let route): user(route, request.body)
         case .native(let call): read(call, request)
         case .health: .success(.health)
         case .ready: .success(.ready)
+        }
+    }
+
+    /// The push that a stored body asks for, which was read before: it fails where the limits are others now.
+    package func stored(_ body: [UInt8]) -> Result<BroadcastPush, APIError> {
+        let limits = limits
+        let request = read(body) { fields throws(APIError) in .pushAll(try BroadcastPush(fields, limits: limits)) }
+        return request.flatMap { request in
+            guard case .pushAll(let push) = request else { return .failure(.type("body", mustBe: "a push to all")) }
+            return .success(push)
         }
     }
 

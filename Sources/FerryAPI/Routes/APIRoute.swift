@@ -12,6 +12,9 @@ package struct APIRoute: Hashable, Sendable {
         case userStatus(cids: String)
         /// The device as it stands in the path, and the query of the URL.
         case timeline(cid: String, query: String)
+        case report(ReportCall)
+        /// About a task: the call and the task as it stands in the path.
+        case task(TaskVerb, task: String)
         /// The query of the URL.
         case presence(query: String)
         case user(UserRoute)
@@ -32,7 +35,9 @@ package struct APIRoute: Hashable, Sendable {
     /// Whether the header `token` must hold a live token of the app.
     package var requiresToken: Bool {
         switch call {
-        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .presence, .user, .native: true
+        case .pushSingle, .pushBatch, .pushAll, .list, .userStatus, .timeline, .report, .presence, .user, .native,
+            .task:
+            true
         // An authentication has none yet (PHP sends the old one, to be ignored); a revocation names it in its path.
         case .authenticate, .revoke, .health, .ready: false
         }
@@ -56,7 +61,7 @@ package enum APIRouter {
         if let found = UserRoute.find(request.method, path, count) {
             return found.map { APIRoute(call: .user($0), appID: path[1]) }
         }
-        guard let (route, methods) = find(path, count, query: request.query) else {
+        guard let (route, methods) = find(path, count, query: request.query, method: request.method) else {
             return .failure(.notFound("/" + request.segments.joined(separator: "/")))
         }
         guard methods.contains(request.method) else {
@@ -65,14 +70,16 @@ package enum APIRouter {
         return .success(route)
     }
 
-    private enum Methods {
+    enum Methods {
         case one(HTTPMethod)
         case getOrHead
+        case getOrDelete
 
         func contains(_ method: HTTPMethod) -> Bool {
             switch self {
             case .one(let only): method == only
             case .getOrHead: method == .get || method == .head
+            case .getOrDelete: method == .get || method == .delete
             }
         }
 
@@ -80,12 +87,15 @@ package enum APIRouter {
             switch self {
             case .one(let only): only.name
             case .getOrHead: "GET, HEAD"
+            case .getOrDelete: "GET, DELETE"
             }
         }
     }
 
     /// Compared in place, since this is done for every message: the first `count` segments are the path.
-    private static func find(_ path: [String], _ count: Int, query: String) -> (APIRoute, Methods)? {
+    private static func find(
+        _ path: [String], _ count: Int, query: String, method: HTTPMethod
+    ) -> (APIRoute, Methods)? {
         if count == 1 {
             if path[0] == "healthz" { return (APIRoute(call: .health, appID: nil), .getOrHead) }
             if path[0] == "readyz" { return (APIRoute(call: .ready, appID: nil), .getOrHead) }
@@ -103,6 +113,12 @@ package enum APIRouter {
             return (APIRoute(call: .native(call), appID: path[1]), .one(method))
         }
         guard count >= 3, path[0] == "v2", !path[1].isEmpty else { return nil }
+        if count > 3, path[2] == "report" || path[2] == "task", let call = ReportCall.find(path, count, query: query) {
+            return (APIRoute(call: .report(call), appID: path[1]), .one(.get))
+        }
+        if path[2] == "task", let found = TaskVerb.find(path, count, method) {
+            return (APIRoute(call: found.call, appID: path[1]), found.methods)
+        }
         let found: (APIRoute.Call, HTTPMethod)? =
             switch count {
             case 3 where path[2] == "auth": (.authenticate, .post)

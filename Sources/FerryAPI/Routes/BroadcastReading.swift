@@ -12,6 +12,7 @@ extension BroadcastPush {
         try Self.refuseUnsupported(options)
         self.init(
             requestID: requestID, payload: options.payload, ttl: options.ttl, traits: options.traits.ofBroadcast)
+        scheduledAt = options.scheduleTime.map { Instant(milliseconds: $0) }
     }
 
     /// What would change when or to whom it goes is refused by name: it must not be lost in silence.
@@ -19,7 +20,6 @@ extension BroadcastPush {
         guard options.speed == 0 else {
             throw .invalid("settings.speed", "not supported yet, leave it out or 0")
         }
-        guard options.scheduleTime == nil else { throw .invalid("settings.schedule_time", "not supported yet") }
         guard options.alert == nil else {
             throw .invalid("push_channel.ios", "not supported yet: a push to all devices wakes nobody")
         }

@@ -1,3 +1,4 @@
+package import FerryAudience
 package import FerryCore
 
 /// A call of the gateway's own API under `/v1`, for what GeTui's has no word for.
@@ -30,15 +31,20 @@ package enum NativeRequest: Hashable, Sendable {
 package enum DryRun: Hashable, Sendable {
     /// 1...1000 devices, each once, in the order asked.
     case devices([CID])
-    case all
+    /// Of these conditions; none for all devices of the app.
+    case audience(AudienceExpression)
 }
 
 /// How many devices a push would be for, and how it would find them.
 package struct DeviceCensus: Hashable, Sendable {
     package var online = 0
     package var offline = 0
-    /// Of those that are offline: nobody can wake their owner. nil where it cannot be told.
-    package var withoutToken: Int? = 0
+    /// Of those that are offline: nobody can wake their owner.
+    package var withoutToken = 0
+    /// Their user does not let the app show notifications.
+    package var muted = 0
+    /// A push to them ends at once.
+    package var blocked = 0
     /// Devices that were named and are none of the app's.
     package var unknown: [CID] = []
 
@@ -49,11 +55,9 @@ package struct DeviceCensus: Hashable, Sendable {
         online += other.online
         offline += other.offline
         unknown += other.unknown
-        if let sum = withoutToken, let more = other.withoutToken {
-            withoutToken = sum + more
-        } else {
-            withoutToken = nil
-        }
+        withoutToken += other.withoutToken
+        muted += other.muted
+        blocked += other.blocked
     }
 }
 
@@ -101,7 +105,9 @@ package enum NativeAnswer: Hashable, Sendable {
         writer.member("devices", Int64(census.online + census.offline))
         writer.member("online", Int64(census.online))
         writer.member("offline", Int64(census.offline))
-        if let withoutToken = census.withoutToken { writer.member("without_token", Int64(withoutToken)) }
+        writer.member("without_token", Int64(census.withoutToken))
+        writer.member("muted", Int64(census.muted))
+        writer.member("blocked", Int64(census.blocked))
         writer.name("unknown")
         writer.beginArray()
         for cid in census.unknown { writer.string(cid.description) }

@@ -1,10 +1,12 @@
+internal import FerryAudience
 internal import FerryCore
 
-/// `POST /v1/{appId}/push`: a payload of bytes for one device, for several, or for all. It becomes the same requests as a
+/// `POST /v1/{appId}/push`: a payload of bytes for one device, for several, for those that meet conditions, or for all. It becomes the same requests as a
 /// push of GeTui's API.
 struct NativePush {
     private enum Audience {
         case devices([CID])
+        case tag(AudienceExpression)
         case all
     }
 
@@ -23,10 +25,10 @@ struct NativePush {
     // MARK: - Its two forms
 
     /// JSON in the body. `key` is the header `Idempotency-Key`.
-    init(_ fields: FieldReader, key: String?) throws(APIError) {
+    init(_ fields: FieldReader, key: String?, limits: APILimits) throws(APIError) {
         isDryRun = try fields.truth("dry_run") ?? false
         requestID = try Self.requestID(named: try fields.nonEmptyString("request_id"), key: key)
-        audience = try Self.audience(fields)
+        audience = try Self.audience(fields, limits.users)
         payload = try Self.payload(fields)
         let options = try MessageOptions(native: fields)
         (ttl, traits, alert) = (options.ttl, options.traits, options.alert)
@@ -61,7 +63,7 @@ struct NativePush {
         return try SinglePush.checkRequestID(requestID)
     }
 
-    private static func audience(_ fields: FieldReader) throws(APIError) -> Audience {
+    private static func audience(_ fields: FieldReader, _ limits: UserLimits) throws(APIError) -> Audience {
         guard let value = try fields.value("audience") else { throw .null("audience") }
         if value.kind == .string {
             guard value.string == "all" else {
@@ -70,8 +72,13 @@ struct NativePush {
             return .all
         }
         guard let object = try fields.object("audience", at: "audience") else { throw .null("audience") }
-        guard let cids = try object.strings("cid", atMost: APILimits.cidsPerCall) else { throw .null("audience.cid") }
-        return .devices(try CIDList.read(cids))
+        switch (try object.value("cid"), try object.value("tag")) {
+        case (nil, nil): throw .null("audience.cid")
+        case (_?, _?): throw .badParameter("choose one of audience.cid and audience.tag")
+        case (nil, _?): return .tag(try AudienceExpression(object, "tag", limits))
+        case (_?, nil):
+            return .devices(try CIDList.read(try object.strings("cid", atMost: APILimits.cidsPerCall) ?? []))
+        }
     }
 
     private static func payload(_ fields: FieldReader) throws(APIError) -> [UInt8]? {
@@ -119,7 +126,8 @@ struct NativePush {
     var request: APIRequest {
         switch audience {
         case .devices(let cids) where isDryRun: .native(.dryRun(.devices(cids)))
-        case .all where isDryRun: .native(.dryRun(.all))
+        case .tag(let audience) where isDryRun: .native(.dryRun(.audience(audience)))
+        case .all where isDryRun: .native(.dryRun(.audience(AudienceExpression())))
         case .devices(let cids):
             .pushBatch(
                 PushBatch(
@@ -128,6 +136,12 @@ struct NativePush {
                             requestID: requestID ?? "", cid: $0, payload: payload ?? [], ttl: ttl, traits: traits,
                             alert: alert)
                     }, isAsync: false, isNative: true))
+        case .tag(let audience):
+            .list(
+                .audience(
+                    ListMessage(
+                        requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, traits: traits, alert: alert),
+                    ListAudience(audience, speed: 0)))
         case .all:
             .pushAll(
                 BroadcastPush(requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, traits: traits.ofBroadcast))
@@ -162,7 +176,10 @@ extension APIRequestParser {
         case .push(let query):
             let key = request.fields.first("idempotency-key")
             guard request.fields.contentType == .bytes else {
-                return read(request.body) { fields throws(APIError) in try NativePush(fields, key: key).request }
+                let limits = limits
+                return read(request.body) { fields throws(APIError) in
+                    try NativePush(fields, key: key, limits: limits).request
+                }
             }
             do throws(APIError) {
                 return .success(try NativePush(bytes: request.body, query: query, key: key).request)

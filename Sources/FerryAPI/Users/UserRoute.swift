@@ -24,19 +24,19 @@ package enum UserRoute: Hashable, Sendable {
     /// What the first `count` segments of `path` and the method ask for: nil when the path is none of these, a failure when it
     /// takes other methods.
     static func find(_ method: HTTPMethod, _ path: [String], _ count: Int) -> Result<UserRoute, APIError>? {
-        guard let (call, allowed) = calls(path[..<count]) else { return nil }
+        guard let (call, allowed) = calls(path[..<count], method) else { return nil }
         guard let found = call(method) else { return .failure(.methodNotAllowed(allow: allowed)) }
         return .success(found)
     }
 
     private typealias Calls = (call: (HTTPMethod) -> UserRoute?, allowed: String)
 
-    private static func calls(_ path: ArraySlice<String>) -> Calls? {
+    private static func calls(_ path: ArraySlice<String>, _ method: HTTPMethod) -> Calls? {
         guard path.count >= 4, !path[1].isEmpty else { return nil }
         switch (path[0], path[2]) {
         case ("v2", "user"): return userCalls(path)
         case ("v2", "push"): return pushCalls(path)
-        case ("v1", "devices"): return nativeCalls(path)
+        case ("v1", "devices"): return nativeCalls(path, method)
         default: return nil
         }
     }
@@ -48,9 +48,10 @@ package enum UserRoute: Hashable, Sendable {
         return nil
     }
 
-    private static func nativeCalls(_ path: ArraySlice<String>) -> Calls? {
+    private static func nativeCalls(_ path: ArraySlice<String>, _ method: HTTPMethod) -> Calls? {
         let cid = path[3]
-        if path.count == 4 { return one(.delete, "DELETE", .erase(cid: cid)) }
+        // What is told of a device is no call about users: `NativeCall` has it.
+        if path.count == 4 { return method == .get ? nil : one(.delete, "GET, DELETE", .erase(cid: cid)) }
         if path.count == 5, path[4] == "profile" { return one(.put, "PUT", .setProfile(cid: cid)) }
         return nil
     }
