@@ -159,7 +159,10 @@ extension Shard {
             note(.ended(entry.seq, .deviceBlocked), device)
             return countEnds(ofTask: task.taskID, devices.appNumber(of: device), .deviceBlocked, 1)
         }
-        if receiptDesk.isActive { nameForReceipts(entry.seq, task.taskID, key.messageID, device) }
+        if receiptDesk.isActive {
+            let callback = placement.content.traits.callback
+            nameForReceipts(entry.seq, task.taskID, key.messageID, callback: callback, device)
+        }
         segmentDevices.add(device, segment: location.segment)
         // What was for everybody before it comes before it.
         catchUp(device)

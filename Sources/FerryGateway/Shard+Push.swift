@@ -204,7 +204,10 @@ extension Shard {
             return giveBackRoom(Int(order.payloadBytes))
         }
         segmentDevices.add(device, segment: location.segment)
-        if receiptDesk.isActive { nameForReceipts(pending.seq, pending.taskID, pending.messageID, device) }
+        if receiptDesk.isActive {
+            let callback = order.hasTraits ? Self.message(pending, records)?.traits.callback : nil
+            nameForReceipts(pending.seq, pending.taskID, pending.messageID, callback: callback, device)
+        }
         // What was for everybody before it comes before it.
         catchUp(device)
         // The device may have gone and come back while the record was on its way to the disk.

@@ -10,10 +10,13 @@ extension Shard {
     // MARK: - What happens
 
     /// A message is kept from now on.
-    mutating func nameForReceipts(_ seq: Seq, _ taskID: TaskID, _ messageID: MessageID, _ device: Int) {
+    mutating func nameForReceipts(
+        _ seq: Seq, _ taskID: TaskID, _ messageID: MessageID, callback: String?, _ device: Int
+    ) {
         guard receiptDesk.wantsReceipts(devices.appNumber(of: device)) else { return }
         receiptDesk.name(
-            ReceiptDesk.Key(cid: devices[device].cid, seq: seq), MessageName(taskID: taskID, messageID: messageID))
+            ReceiptDesk.Key(cid: devices[device].cid, seq: seq),
+            MessageName(taskID: taskID, messageID: messageID, callback: Array((callback ?? "").utf8)))
     }
 
     /// The same, for what was kept before this process began.
@@ -24,7 +27,8 @@ extension Shard {
         for (message, name) in zip(found.kept, found.names) {
             receiptDesk.name(
                 ReceiptDesk.Key(cid: found.record.cid, seq: message.seq),
-                MessageName(taskID: name.taskID, messageID: name.messageID))
+                MessageName(
+                    taskID: name.taskID, messageID: name.messageID, callback: Array((name.callback ?? "").utf8)))
         }
     }
 
@@ -40,7 +44,9 @@ extension Shard {
     mutating func noteReceipt(_ placed: PlacedBroadcast, _ reason: EndReason, _ device: Int) {
         let app = devices.appNumber(of: device)
         guard receiptDesk.wantsReceipts(app) else { return }
-        let name = MessageName(taskID: placed.broadcast.taskID, messageID: placed.broadcast.messageID)
+        let name = MessageName(
+            taskID: placed.broadcast.taskID, messageID: placed.broadcast.messageID,
+            callback: Array((placed.broadcast.traits.callback ?? "").utf8))
         receiptDesk.note(
             .ended(EndedMessage(cid: devices[device].cid, name: name, reason: reason, at: now)), app: app)
     }

@@ -277,8 +277,11 @@ package struct RecoveredDevice: Equatable, Sendable {
 package struct RecoveredName: Equatable, Sendable {
     package var taskID: TaskID
     package var messageID: MessageID
+    /// `MessageTraits.callback`; nil where the record only refers to a content.
+    package var callback: String?
 
     init(_ fields: AcceptedFields) {
+        callback = fields.traits.isEmpty ? nil : MessageTraits(encoded: fields.traits)?.callback
         taskID = fields.taskID
         messageID = fields.messageID
     }

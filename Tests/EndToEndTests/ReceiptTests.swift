@@ -50,6 +50,28 @@ internal import Testing
     }
 
     @Test(arguments: shardCounts)
+    func `what the sender wanted to read comes back, after a restart too`(shards: Int) async throws {
+        let endpoint = try await ReceiptEndpoint()
+        let world = try await Self.world(shards, endpoint)
+        let device = try await RawDevice(world)
+        let identity = try await device.register()
+        try await device.sayBye()
+        let backend = try await Backend(world)
+        let body = try Backend.json([
+            "request_id": Backend.freshRequestID(), "audience": ["cid": [identity.cid.description]],
+            "settings": ["custom_callback": "order-7"], "push_message": ["transmission": "hello"],
+        ])
+        let answer = try await backend.call(
+            "POST", "/v2/shop/push/single/cid", headers: ["token: \(backend.token)"], body: body)
+        #expect(answer.status == 200)
+        try await world.restartAfterKill()
+        let again = try await RawDevice(world)
+        try await again.login(identity)
+        try await again.ack(try await again.push().seq)
+        #expect(try await endpoint.taken(1)[0].fields["custom_callback"] as? String == "order-7")
+    }
+
+    @Test(arguments: shardCounts)
     func `what was noted while the endpoint is down survives a kill, and comes when it is back`(
         shards: Int
     ) async throws {
