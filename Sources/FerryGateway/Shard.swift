@@ -368,19 +368,4 @@ struct Shard: ~Copyable {
         }
         requests.expire(now: now, limit: 4_096)
     }
-
-    // MARK: - Mail
-
-    /// Sends `message` to a shard at the end of the tick; to itself at once.
-    mutating func post(_ message: ShardMessage, to shard: Int) {
-        if shard == index { handle(message) } else { mail[shard].append(message) }
-    }
-
-    private mutating func postMail() {
-        mailOrders()
-        for shard in mail.indices where !mail[shard].isEmpty {
-            environment.mailboxes[shard].post(mail[shard])
-            mail[shard].removeAll(keepingCapacity: true)
-        }
-    }
 }
