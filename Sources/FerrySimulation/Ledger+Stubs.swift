@@ -80,7 +80,8 @@ extension Ledger {
     func checkWoken() throws(Violation) {
         guard !scenario.hasCap else { return }
         let patience = scenario.delivery.stubCooldown + .seconds(20)
-        for post in posts where post.isAccepted && !post.isForAll && post.isOwed && !post.isSent && !post.isHanded && post.isLong {
+        for post in posts
+        where post.isAccepted && !post.isForAll && post.isOwed && !post.isSent && !post.isHanded && post.isLong {
             let facts = devices[post.device]
             guard isToBeWoken(post), facts.hasToken, let since = facts.offlineSince, since + patience < clock.now else {
                 continue
