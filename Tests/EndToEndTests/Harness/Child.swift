@@ -42,9 +42,6 @@ final class Child: Sendable {
             process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
                 .merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
             process.standardInput = inputPipe ?? FileHandle.nullDevice
-            if let inputPipe {
-                _ = fcntl(inputPipe.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
-            }
             process.standardOutput = output
             process.standardError = errorOutput
             process.terminationHandler = { process in
@@ -52,8 +49,12 @@ final class Child: Sendable {
                 exit.put(
                     process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus)
             }
-            for pipe in [output, errorOutput] {
-                _ = fcntl(pipe.fileHandleForReading.fileDescriptor, F_SETFD, FD_CLOEXEC)
+            // The child has its ends as 0, 1 and 2. Under their own numbers it would have them beside: high ones, where many
+            // tests run, and so many descriptors below them that a test could not use them up.
+            for pipe in [output, errorOutput, inputPipe].compactMap({ $0 }) {
+                for end in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
+                    _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
+                }
             }
             try process.run()
             return (process, output, errorOutput)
