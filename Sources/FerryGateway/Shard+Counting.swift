@@ -129,12 +129,17 @@ extension Shard {
     /// a start could not count again.
     mutating func appendReports() {
         guard book.hasChanges || !reportReplies.isEmpty else { return }
-        guard !journal.isEmpty || now >= book.rowsDue || isDraining || !reportReplies.isEmpty else { return }
+        guard !journal.isEmpty || writesReportsAlone else { return }
         if !book.hasChanges { book.touch(0) }
         let rows = book.takeRows()
         let replies = reportReplies
         reportReplies = []
         put(rows.map { ControlRow($0) }, then: .counted(rows, replies))
+    }
+
+    /// Rows are to be written even if nothing else is. Acks that they count go with them.
+    var writesReportsAlone: Bool {
+        !reportReplies.isEmpty || (book.hasChanges && (now >= book.rowsDue || isDraining))
     }
 
     mutating func countsRefused(_ rows: [ReportRow], _ replies: [ReportReply]) {

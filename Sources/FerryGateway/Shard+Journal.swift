@@ -28,8 +28,8 @@ extension Shard {
     /// A sync costs the same for one ack as for a hundred, and nobody waits for theirs: alone they wait a little for what goes to
     /// the disk anyway. What a crash takes of them the clients say again at their next login.
     var holdsAcks: Bool {
-        now < acksDue && acknowledging.count < Self.mostHeldAcks && journal.isEmpty && forgotten.isEmpty
-            && retirement == nil && !isDraining
+        (now < acksDue && acknowledging.count < Self.mostHeldAcks || now < refusedEndsDue) && journal.isEmpty
+            && forgotten.isEmpty && retirement == nil && !isDraining && now < deferredUntil && !writesReportsAlone
     }
 
     private static var ackHold: Duration { .milliseconds(2) }
@@ -37,7 +37,7 @@ extension Shard {
 
     mutating func submitJournal() {
         // With the record of the end, or before it: who finds the end on disk finds the receipt.
-        if acknowledging.isEmpty || !holdsAcks {
+        if (acknowledging.isEmpty && refusedEnds.isEmpty) || !holdsAcks {
             journalAcks()
             putReceipts()
         }
@@ -87,6 +87,9 @@ extension Shard {
                 devices[device].cid, upTo: devices[device].machine.acknowledged, to: &journal.writer)
         }
         acknowledging.removeAll(keepingCapacity: true)
+        guard !refusedEnds.isEmpty else { return }
+        for record in refusedEnds { append(record, nil) }
+        refusedEnds = []
     }
 
     mutating func handle(_ event: StoreEvent) {
@@ -157,6 +160,7 @@ extension Shard {
     private mutating func refused(_ batch: UnsyncedBatch) {
         for pending in batch.accepts { refused(pending) }
         for (_, effect) in batch.effects { refused(effect) }
+        keepEnds(ofRefused: batch.records)
     }
 
     /// `offset` is that of the batch.

@@ -145,7 +145,8 @@ extension Shard {
 
     /// Acks that wait a little take their receipts along.
     var hasReceiptsToDo: Bool {
-        (receiptDesk.hasFresh && (acknowledging.isEmpty || !holdsAcks)) || !receiptDesk.unpumped.isEmpty
+        (receiptDesk.hasFresh && ((acknowledging.isEmpty && refusedEnds.isEmpty) || !holdsAcks))
+            || !receiptDesk.unpumped.isEmpty
     }
 
     /// Once, when the shard can ask the store.

@@ -116,6 +116,9 @@ struct Shard: ~Copyable {
     /// Devices with acks that are not journalled yet, and when they are to be at the latest.
     var acknowledging: [Int32] = []
     var acksDue = Instant.distantPast
+    /// Records of ends that the disk refused, and until when these, and acks that it refused, wait for other records.
+    var refusedEnds: [Record] = []
+    var refusedEndsDue = Instant.distantPast
 
     // Per tick.
     var dirty: [Int32] = []
@@ -267,7 +270,8 @@ struct Shard: ~Copyable {
     /// What the end of a tick left over; no event would wake the loop for it.
     var hasMoreToDo: Bool {
         if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
-        return !dirty.isEmpty || !journal.isEmpty || !(acknowledging.isEmpty || holdsAcks) || !forgotten.isEmpty
+        return !dirty.isEmpty || !journal.isEmpty || !((acknowledging.isEmpty && refusedEnds.isEmpty) || holdsAcks)
+            || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
             || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
             || hasReceiptsToDo
@@ -277,7 +281,7 @@ struct Shard: ~Copyable {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
         next = min(next, book.rowsDue, book.nextDay, curve.next)
-        if !acknowledging.isEmpty { next = min(next, acksDue) }
+        if !acknowledging.isEmpty || !refusedEnds.isEmpty { next = min(next, max(acksDue, refusedEndsDue)) }
         if !isDraining { next = min(next, tasks.schedules.nextDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
         guard next != .distantFuture else { return -1 }

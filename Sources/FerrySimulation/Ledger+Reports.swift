@@ -7,16 +7,37 @@ extension Ledger {
         guard told.kept == 0, told.carried == 0 else {
             throw fail("P6", "reports tell of \(told.kept) kept messages and \(told.carried) that came from nowhere")
         }
-        let least = posts.count { $0.isAccepted && $0.isOwed }
-        let most = posts.reduce(0) { $0 + ($1.mayBeTwice ? $1.attempts : min(1, $1.attempts)) }
+        let least = posts.count { $0.isAccepted && ($0.isOwed || $0.wasOwed) && hasBegun($0) }
+        let most = posts.reduce(0) { $0 + mostAccepted($1) }
         guard (Int64(least)...Int64(max(least, most))).contains(told.accepted) else {
             throw fail("P6", "reports tell of \(told.accepted) accepted messages, backends of \(least) to \(most)")
         }
         let delivered = told.ended(DeliveryState.delivered)
-        let certain = posts.count { $0.isHanded && $0.isLong && !scenario.hasCap }
-        let handed = posts.reduce(0) { $0 + ($1.isHanded ? ($1.mayBeTwice ? $1.attempts : 1) : 0) }
+        let certain = posts.count(where: isDeliveredForCertain)
+        let handed = posts.reduce(0) { $0 + ($1.isHanded ? mostAccepted($1) : 0) }
         guard (Int64(certain)...Int64(max(certain, handed))).contains(delivered) else {
             throw fail("P6", "reports tell of \(delivered) delivered messages, devices of \(certain) to \(handed)")
         }
+    }
+
+    /// What is stopped before its time is for nobody.
+    private func hasBegun(_ post: Post) -> Bool {
+        guard post.scheduledAt != nil, post.stoppingStep != nil else { return true }
+        return ofOneCall(post.number).contains { posts[$0].isSent }
+    }
+
+    /// What every attempt was refused of is not there.
+    private func mostAccepted(_ post: Post) -> Int {
+        if post.isRefused { return 0 }
+        return post.mayBeTwice ? post.attempts : min(1, post.attempts)
+    }
+
+    /// Its acknowledgement reached the gateway before any other end did: in this life for certain, or since none other could come.
+    /// One from another life that was not synced is said again, and by then its sender may have stopped it, or its device may be
+    /// erased.
+    private func isDeliveredForCertain(_ post: Post) -> Bool {
+        if delivered.contains(post.number) { return true }
+        return post.isHanded && post.isLong && post.isOwedToApp && !scenario.hasCap && post.stoppingStep == nil
+            && !post.isErased
     }
 }

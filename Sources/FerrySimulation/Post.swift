@@ -22,6 +22,9 @@ struct Post {
     var isWithChannel = false
     /// The device was registered, and its client knew, before the call.
     var isOwed = true
+    /// Its device was erased, and was owed it before: it was accepted for that device.
+    var wasOwed = false
+    var isErased = false
 
     /// It is to be released then, by the gateway's clock, and is accepted for its devices no earlier.
     var scheduledAt: Instant?

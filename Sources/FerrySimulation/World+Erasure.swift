@@ -57,6 +57,10 @@ extension Ledger {
     /// The device is about to go: what was posted to it may be lost, or come to the one that follows it.
     func erasing(_ device: Int) {
         for number in posts.indices where posts[number].device == device {
+            // What each device gets at its time may come to this one no more.
+            let isAtOnce = !posts[number].isTagged && posts[number].scheduledAt == nil
+            posts[number].wasOwed = posts[number].isOwed && posts[number].isAccepted && isAtOnce
+            posts[number].isErased = true
             posts[number].isOwed = false
             posts[number].mayBeTwice = true
         }

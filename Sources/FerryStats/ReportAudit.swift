@@ -8,9 +8,17 @@ package struct ReportAudit: Sendable {
         package let app: AppID
         package let terms: TaskTerms
         package var missing: Int64
+        /// What the rows tell.
+        package var told = ReportCounters()
     }
 
-    private var apps: [AppID: Int64] = [:]
+    /// The same of one app.
+    package struct AppCorrection: Sendable {
+        package var missing: Int64 = 0
+        package var told = ReportCounters()
+    }
+
+    private var apps: [AppID: AppCorrection] = [:]
     private var tasks: [Identifier128: TaskCorrection] = [:]
     /// Messages of tasks with stored content.
     private var references: [Identifier128: Int64] = [:]
@@ -23,15 +31,19 @@ package struct ReportAudit: Sendable {
         case .task(let app, let name):
             guard let (terms, counters) = ReportValue.task(value, name) else { return }
             change(app, terms, -counters.kept)
+            tasks[terms.task.value]?.told += counters
         case .day(let app, _):
             guard let day = ReportValue.day(value) else { return }
-            apps[app, default: 0] -= day.messages.kept
+            apps[app, default: AppCorrection()].missing -= day.messages.kept
+            apps[app]?.told += day.messages
         case nil: return
         }
     }
 
     /// So many messages of the app are kept for devices one by one.
-    package mutating func keep(_ app: AppID, _ count: Int) { apps[app, default: 0] += Int64(count) }
+    package mutating func keep(_ app: AppID, _ count: Int) {
+        apps[app, default: AppCorrection()].missing += Int64(count)
+    }
 
     /// One of these messages, by its task.
     package mutating func keep(_ task: Identifier128) { references[task, default: 0] += 1 }
@@ -53,17 +65,17 @@ package struct ReportAudit: Sendable {
             task.missing += references[task.terms.task.value] ?? 0
             if task.missing != 0 { found.append(task) }
         }
-        return ReportCorrections(apps: apps.filter { $0.value != 0 && isOwner($0.key) }, tasks: found)
+        return ReportCorrections(apps: apps.filter { $0.value.missing != 0 && isOwner($0.key) }, tasks: found)
     }
 }
 
 package struct ReportCorrections: Sendable {
-    package var apps: [AppID: Int64] = [:]
+    package var apps: [AppID: ReportAudit.AppCorrection] = [:]
     package var tasks: [ReportAudit.TaskCorrection] = []
 
     package init() {}
 
-    init(apps: [AppID: Int64], tasks: [ReportAudit.TaskCorrection]) {
+    init(apps: [AppID: ReportAudit.AppCorrection], tasks: [ReportAudit.TaskCorrection]) {
         self.apps = apps
         self.tasks = tasks
     }

@@ -123,4 +123,28 @@ struct ReportCrashTests {
         #expect(life.sum.ended(EndReason.acknowledged) == total.acknowledged)
         #expect(life.sum.ended(EndReason.ttlRanOut) == total.expired)
     }
+
+    @Test func `an end that was counted and lost is none, and nothing is accepted again for it`() throws {
+        var life = Life(app: try #require(AppID("demo")))
+        life.begin(shards: 2, owner: 0)
+        life.accept(1, 3)
+        life.acknowledge(1)
+        life.acknowledge(1)
+        // The row got to the disk, and the record of one acknowledgement did not; who owns the app has counted nothing.
+        life.truth[1]?.acknowledged = 1
+        life.begin(shards: 2, owner: 0)
+        life.begin(shards: 1, owner: 0)
+        for task in [life.terms(1).task.value] {
+            let told = try #require(life.books[0].answer(.tasks([task]), of: life.app).tasks[task])
+            #expect(told.accepted == 3 && told.ended(EndReason.acknowledged) == 1 && told.kept == 2)
+        }
+        #expect(life.sum.accepted == 3 && life.sum.ended(EndReason.acknowledged) == 1 && life.sum.kept == 2)
+    }
+
+    @Test func `messages that no row tells of are accepted`() throws {
+        var life = Life(app: try #require(AppID("demo")))
+        life.truth[1] = Truth(accepted: 4, acknowledged: 1)
+        life.begin(shards: 2, owner: 0)
+        #expect(life.sum.accepted == 3 && life.sum.kept == 3)
+    }
 }
