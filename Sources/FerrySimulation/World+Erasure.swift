@@ -59,7 +59,9 @@ extension Ledger {
         for number in posts.indices where posts[number].device == device {
             posts[number].isOwed = false
             posts[number].mayBeTwice = true
+            if isOwedReceipt(posts[number]) { posts[number].endedAs = devices[device].cid }
         }
+        devices[device].formerCID = devices[device].cid
         devices[device].cid = nil
         devices[device].wasErased = true
         devices[device].hasToken = false
