@@ -24,6 +24,10 @@ struct ReceiptDesk {
     var goneAgain: [(lane: ReceiptLaneName, numbers: [UInt64])] = []
     /// Found at the start and not looked at yet.
     var unpumped: [ReceiptLaneName] = []
+    /// Devices whose removal is on its way to the disk, and of which messages it tells.
+    private var leaving: [CID: Set<Seq>] = [:]
+    /// Those whose removal was refused and has not begun anew.
+    private var stayed: Set<CID> = []
     /// Lost because too many waited for a disk that refused them.
     var lost: UInt64 = 0
 
@@ -54,6 +58,34 @@ struct ReceiptDesk {
         guard let name = names.removeValue(forKey: key) else { return nil }
         nameBytes -= Self.bytesPerName + name.callback.count
         return name
+    }
+
+    func name(of key: Key) -> MessageName? { names[key] }
+
+    // MARK: - Devices that are removed
+
+    mutating func beginRemoval(of cid: CID, telling seqs: Set<Seq>) {
+        stayed.remove(cid)
+        leaving[cid] = seqs
+    }
+
+    /// It is on disk.
+    mutating func endRemoval(of cid: CID) { leaving[cid] = nil }
+
+    /// The disk has neither the removal nor the receipts that went with it.
+    mutating func removalRefused(of cid: CID) {
+        if leaving.removeValue(forKey: cid) != nil { stayed.insert(cid) }
+    }
+
+    /// The removal that is under way tells of it.
+    func hasTold(_ cid: CID, _ seq: Seq) -> Bool { leaving[cid]?.contains(seq) == true }
+
+    /// Tells of a removal that the disk refused.
+    func isVoid(_ row: [UInt8]) -> Bool {
+        guard !stayed.isEmpty, case .ended(let message)? = Receipt(row), message.reason == .deviceRemoved else {
+            return false
+        }
+        return stayed.contains(message.cid)
     }
 
     mutating func note(_ receipt: Receipt, app: Int) { add([receipt.bytes], app: app) }

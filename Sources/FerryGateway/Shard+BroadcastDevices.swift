@@ -60,7 +60,9 @@ extension Shard {
         note(.ended(message.seq, reason), device)
         countSharedEnd(message, reason, device)
         let number = devices.appNumber(of: device)
-        if receiptDesk.isActive, let index = broadcasts.index(number, ordinal: message.broadcastOrdinal) {
+        if receiptDesk.isActive, reason != .deviceRemoved || !receiptDesk.hasTold(devices[device].cid, message.seq),
+            let index = broadcasts.index(number, ordinal: message.broadcastOrdinal)
+        {
             noteReceipt(broadcasts.lines[number].placed[index], reason, device)
         }
         broadcasts.left(devices.appNumber(of: device), ordinal: message.broadcastOrdinal)

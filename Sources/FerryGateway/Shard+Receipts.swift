@@ -35,7 +35,9 @@ extension Shard {
     /// A message of the device's own has ended.
     mutating func noteReceipt(_ seq: Seq, _ reason: EndReason, _ device: Int) {
         let cid = devices[device].cid
-        guard let name = receiptDesk.takeName(ReceiptDesk.Key(cid: cid, seq: seq)) else { return }
+        guard let name = receiptDesk.takeName(ReceiptDesk.Key(cid: cid, seq: seq)),
+            reason != .deviceRemoved || !receiptDesk.hasTold(cid, seq)
+        else { return }
         receiptDesk.note(
             .ended(EndedMessage(cid: cid, name: name, reason: reason, at: now)), app: devices.appNumber(of: device))
     }
@@ -49,6 +51,27 @@ extension Shard {
             callback: Array((placed.broadcast.traits.callback ?? "").utf8))
         receiptDesk.note(
             .ended(EndedMessage(cid: devices[device].cid, name: name, reason: reason, at: now)), app: app)
+    }
+
+    /// The device is about to be removed, by a record of this turn: with that all ends that is kept for it now, so the receipts
+    /// go into the same batch. What is accepted meanwhile follows when the record is on disk.
+    mutating func noteReceiptsOfRemoval(_ device: Int) {
+        let (cid, app) = (devices[device].cid, devices.appNumber(of: device))
+        guard receiptDesk.wantsReceipts(app) else { return }
+        var told: Set<Seq> = []
+        for index in 0..<devices[device].machine.log.count {
+            let message = devices[device].machine.log[index]
+            if message.isShared {
+                guard let place = broadcasts.index(app, ordinal: message.broadcastOrdinal) else { continue }
+                noteReceipt(broadcasts.lines[app].placed[place], .deviceRemoved, device)
+            } else {
+                guard let name = receiptDesk.name(of: ReceiptDesk.Key(cid: cid, seq: message.seq)) else { continue }
+                receiptDesk.note(
+                    .ended(EndedMessage(cid: cid, name: name, reason: .deviceRemoved, at: now)), app: app)
+            }
+            told.insert(message.seq)
+        }
+        receiptDesk.beginRemoval(of: cid, telling: told)
     }
 
     /// The device came, or counts as gone.
@@ -117,7 +140,10 @@ extension Shard {
     /// Not on disk: they are tried again, under new numbers.
     mutating func receiptsRefused(_ name: ReceiptLaneName, _ entries: [ReceiptEntry]) {
         receiptDesk.lanes[name]?.refused(entries)
-        receiptDesk.again.append((name, entries.map(\.row)))
+        // A removal that was refused with them did not happen.
+        let rows = entries.map(\.row).filter { !receiptDesk.isVoid($0) }
+        guard !rows.isEmpty else { return }
+        receiptDesk.again.append((name, rows))
         deferredUntil = min(deferredUntil, now + .seconds(1))
     }
 

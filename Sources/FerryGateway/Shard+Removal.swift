@@ -32,6 +32,7 @@ extension Shard {
         devices[device].pendingChanges += 1
         append(.deviceRemoved(cid: removal.cid, at: now), .deviceRemoved(removal))
         // In the same batch: of what goes to the disk for one turn all is there, or the end of it is not.
+        if receiptDesk.isActive { noteReceiptsOfRemoval(device) }
         put([ControlRow(.profile, Partition(of: removal.cid), key: removal.cid.value.bytes, value: nil)])
     }
 
@@ -59,6 +60,7 @@ extension Shard {
             if isInTables(message.location.segment) { forgotten.append((removal.cid, message.seq)) }
         }
         broadcasts.register(broadcastLine(of: removal.app), Partition(of: removal.cid), count: -1)
+        receiptDesk.endRemoval(of: removal.cid)
         tokenChanged(device, from: devices[device].token, to: nil)
         audience.remove(number, removal.cid)
         users.removals.devices[removal.cid] = segment
@@ -78,6 +80,7 @@ extension Shard {
             devices[device].isLeaving = false
             devices[device].pendingChanges -= 1
         }
+        receiptDesk.removalRefused(of: removal.cid)
         notRemoved(removal, .busy(retryAfterSeconds: 5))
     }
 

@@ -50,6 +50,8 @@ struct Post {
     var taskID: String?
     /// Handed to some app of the device.
     var isHanded = false
+    /// It was the device's own before the device was erased, under this identity: it ended there, at the latest.
+    var endedAs: CID?
     /// A frame with it has left the gateway.
     var isSent = false
     var ownStubs = 0
@@ -178,4 +180,6 @@ struct DeviceFacts {
     var everClaimed: Set<Int> = []
     /// A backend has asked for its end.
     var wasErased = false
+    /// What it was called before.
+    var formerCID: CID?
 }

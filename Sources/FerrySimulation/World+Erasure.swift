@@ -63,7 +63,9 @@ extension Ledger {
             posts[number].isErased = true
             posts[number].isOwed = false
             posts[number].mayBeTwice = true
+            if isOwedReceipt(posts[number]) { posts[number].endedAs = devices[device].cid }
         }
+        devices[device].formerCID = devices[device].cid
         devices[device].cid = nil
         devices[device].wasErased = true
         devices[device].hasToken = false

@@ -41,12 +41,18 @@ extension Ledger {
         toldReceipts.insert(ToldReceipt(cid: message.cid, task: message.name.taskID.description))
     }
 
+    /// A push to many is answered before anybody knows who gets it.
+    func isOwedReceipt(_ post: Post) -> Bool {
+        post.isAccepted && (!(post.isForAll || post.isTagged) || post.isHanded)
+    }
+
     /// Everything has ended: each message that a backend was told to be accepted has been told to be over.
     func checkReceipts() throws(Violation) {
-        // A push to many is answered before anybody knows who gets it.
-        for post in posts where post.isAccepted && (!(post.isForAll || post.isTagged) || post.isHanded) {
+        for post in posts where isOwedReceipt(post) {
             guard let task = post.taskID, let cid = devices[post.device].cid else { continue }
-            guard toldReceipts.contains(ToldReceipt(cid: cid, task: task)) else {
+            // What was under way when its device was erased came to the one or to the other.
+            let owners = post.endedAs.map { [$0] } ?? [cid, devices[post.device].formerCID].compactMap { $0 }
+            guard owners.contains(where: { toldReceipts.contains(ToldReceipt(cid: $0, task: task)) }) else {
                 throw fail("receipts", "post \(post.number) has ended, and no receipt told of it")
             }
         }
