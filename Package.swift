@@ -98,7 +98,7 @@ let package = Package(
             name: "FerryGatewayTests",
             dependencies: [
                 "FerryCore", "FerryAudience", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI",
-                "FerryStore",
+                "FerryStore", "FerryReceipts",
                 "FerryGateway",
             ]),
         .testTarget(

@@ -232,6 +232,31 @@ internal import Testing
         #expect(Set(told.compactMap(\.task)).count == 1 && told.allSatisfy { $0.code == 200 })
     }
 
+    @Test(arguments: shardCounts)
+    func `what was kept for a device that is erased is told, after a kill right behind the answer too`(
+        shards: Int
+    ) async throws {
+        let endpoint = try await ReceiptEndpoint()
+        let world = try await Self.world(shards, endpoint)
+        let device = try await RawDevice(world)
+        let identity = try await device.register()
+        try await device.sayBye()
+        let backend = try await Backend(world)
+        let kept = Set(try await backend.push(identity.cid, all: ["one", "two", "three"]).map(\.taskID))
+        // What the endpoint does not take now must be on disk.
+        try await endpoint.answer("status 503")
+        #expect(try await backend.user("DELETE", "devices/\(identity.cid)", version: "v1").code == 0)
+        try await world.restartAfterKill()
+        try await endpoint.answer("status 200")
+        var told: Set<String> = []
+        while told != kept {
+            let line = try await endpoint.taken(1)[0]
+            #expect(line.code == 401 && line.cid == identity.cid.description)
+            guard let task = line.task, kept.contains(task) else { throw Unexpected("told of another message") }
+            told.insert(task)
+        }
+    }
+
     @Test func `an address that is none keeps the gateway from starting, by name`() async throws {
         let world = try await World(shards: 1, starts: false)
         try world.configureApps(receipts: ["url": "ftp://somewhere"])
