@@ -293,10 +293,13 @@ struct BroadcastTable {
         expectEnd(number, at: time)
     }
 
-    /// The app's entries of a task that are not over, by index.
+    /// The app's entries of a task that a device may still be sent, by index: those that are not over, and live-only ones, which
+    /// stay in the logs of those that had a session when they came.
     func open(_ number: Int, task: Identifier128) -> [Int] {
-        lines[number].placed.indices.filter {
-            lines[number].placed[$0].broadcast.taskID.value == task && lines[number].placed[$0].state != .over
+        lines[number].placed.indices.filter { index in
+            let placed = lines[number].placed[index]
+            guard placed.broadcast.taskID.value == task, !placed.isStopped else { return false }
+            return placed.state != .over || (placed.broadcast.isLiveOnly && placed.reached > 0)
         }
     }
 

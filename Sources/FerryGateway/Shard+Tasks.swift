@@ -86,8 +86,10 @@ extension Shard {
             return
         }
         let number = broadcastLine(of: app)
-        // It may have entries to come.
-        let isOpen = placing[task.value] != nil || !broadcasts.open(number, task: task.value).isEmpty
+        // It may have entries to come. Of a live-only one other shards may have devices in whose logs it is.
+        let isOpen =
+            placing[task.value] != nil || !broadcasts.open(number, task: task.value).isEmpty
+            || (broadcast.isLiveOnly && !tasks.stops.contains { $0.task == task.value })
         guard isOpen else { return tell(origin, .success(.stopped)) }
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
             return tell(origin, .failure(refusal(.sync)))

@@ -228,6 +228,9 @@ final class ScriptedBackend {
             // For good: it is not tried again.
             world.trace.note("no token", number)
             world.ledger.refused(number)
+        case .post(let number) where world.ledger.isOfErased(answer, number):
+            world.trace.note("erased", number)
+            world.ledger.refused(number)
         case .reuse(let number) where world.ledger.isWithoutToken(answer, number): return
         case .post(let number):
             guard let start = answer.end(of: #""data":{""#) else { throw wrong("API", "post \(number)") }
