@@ -73,8 +73,11 @@ extension Shard {
         gathering.missing -= 1
         if let device, devices.app(of: device) == gathering.order.app {
             let machine = devices[device].machine
+            let view = view(of: device)
+            // What is older is of a device of the same name that was removed.
             let story = DeviceStory(
-                facts: single.facts, view: view(of: device), coverage: TimelineCoverage(), target: .task(single.task),
+                facts: single.facts.filter { $0.at >= view.registeredAt }, view: view, coverage: TimelineCoverage(),
+                target: .task(single.task),
                 isKept: { machine.isKept($0) })
             if let report = story.report { gathering.part.tasks[single.task] = report }
         }

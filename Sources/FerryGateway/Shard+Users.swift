@@ -132,8 +132,11 @@ extension Shard {
     private mutating func order(_ pushes: AliasPushes, to devices: [[CID]], _ app: App, _ origin: APIOrigin) {
         var single: [SinglePush] = []
         var refused: [(target: String, error: APIError)] = []
+        var nobody: Set<[UInt8]> = []
         for (push, cids) in zip(pushes.pushes, devices) {
-            if cids.isEmpty { refused.append((push.alias, .aliasInvalid(push.alias))) }
+            if cids.isEmpty, nobody.insert(Array(push.alias.utf8)).inserted {
+                refused.append((push.alias, .aliasInvalid(push.alias)))
+            }
             for cid in cids {
                 var one = push.push
                 one.cid = cid

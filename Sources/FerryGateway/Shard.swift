@@ -328,6 +328,7 @@ struct Shard: ~Copyable {
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             revocationCount &+= 1
+            endStreams(ofToken: digest)
             post(.reply(.revoked(origin)), to: origin.shard)
         case .place(let content): place(WantedPlaces(content: content, lacking: nil))
         case .placesKnown(let task): placesKnown(task)

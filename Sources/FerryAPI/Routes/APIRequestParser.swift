@@ -15,6 +15,9 @@ package final class APIRequestParser {
     package func parse(_ route: APIRoute, _ request: HTTPRequest) -> Result<APIRequest, APIError> {
         let limits = limits
         return switch route.call {
+        case .authenticate where request.body.count > AuthRequest.bodyBytes:
+            // Who has proven nothing yet is not read at length.
+            .failure(.overLimit("body", "\(request.body.count) bytes, at most \(AuthRequest.bodyBytes)"))
         case .authenticate:
             read(request.body) { fields throws(APIError) in .authenticate(try AuthRequest(fields)) }
         case .pushSingle:

@@ -146,7 +146,7 @@ package enum ListAnswer: Hashable, Sendable {
                 writer.sent(named.devices)
             }
             writer.endObject()
-            writer.notAccepted(refused)
+            writer.namesNotAccepted(refused)
             writer.endObject()
         }
     }
@@ -158,6 +158,21 @@ extension JSONWriter {
         for target in sent {
             name(plain: { Hexadecimal.append(target.cid.value, to: &$0) })
             string(target.status.rawValue)
+        }
+        endObject()
+    }
+
+    /// As deep as what was accepted: GeTui's client for Java reads a map of maps of maps.
+    fileprivate mutating func namesNotAccepted(_ refused: [APIAnswer.RefusedPush]) {
+        guard !refused.isEmpty else { return }
+        name("not_accepted")
+        beginObject()
+        for push in refused {
+            name(push.target)
+            beginObject()
+            name("reason")
+            string(push.reason)
+            endObject()
         }
         endObject()
     }
