@@ -251,7 +251,8 @@ private let second = "ffeeddccbbaa99887766554433221100"
         #expect(try call(.setProfile(cid: first), body) == .setProfile(try device(first), change))
         #expect(message(.setProfile(cid: first), "{}")?.contains("cannot be null at sametime") == true)
         #expect(
-            message(.setProfile(cid: first), #"{"phone_type":"symbian"}"#)?.contains("must be android, ios or empty") == true)
+            message(.setProfile(cid: first), #"{"phone_type":"symbian"}"#)?.contains("must be android, ios or empty")
+                == true)
         let long = String(repeating: "r", count: 129)
         #expect(message(.setProfile(cid: first), #"{"region":"\#(long)"}"#)?.contains("region size over limit") == true)
     }
