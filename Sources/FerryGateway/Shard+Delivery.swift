@@ -44,6 +44,10 @@ extension Shard {
                     readAhead(device)
                     return
                 }
+                if message.isReference, isStopped(content.taskID.value) {
+                    takeBackStopped(message.seq, device)
+                    continue
+                }
                 guard takes(content.traits.kind, slot) else {
                     tell(device: device, .kindNotTaken(message.seq))
                     continue

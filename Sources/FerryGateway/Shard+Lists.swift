@@ -190,6 +190,7 @@ extension Shard {
             task.taskID.description == order.taskText
         else { return refuse(order, .taskUnknown(order.taskText)) }
         guard now < task.usableUntil else { return refuse(order, .taskOver(order.taskText)) }
+        guard !isStopped(order.task) else { return refuse(order, .taskStopped(order.taskText)) }
         want(order.task, of: order.app, .targets(order))
     }
 

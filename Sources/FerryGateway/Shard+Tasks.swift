@@ -16,6 +16,8 @@ enum TaskMessage: Sendable {
     case stop(AppID, Identifier128)
     /// One shard more sends nothing of it.
     case stopKnown(Identifier128)
+    /// The same of a task with stored content, answered likewise.
+    case stopList(ListStop)
 }
 
 /// What of tasks waits for a record to be on disk.
@@ -43,6 +45,7 @@ struct ShardTasks {
     var comingSchedules = 0
 
     // Of every shard.
+    var lists = ListStops()
     /// Tasks whose places are on their way to the disk.
     var placing: Set<Identifier128> = []
     /// Of these, those that were stopped meanwhile.
@@ -77,7 +80,7 @@ extension Shard {
     }
 
     private mutating func stop(_ task: TaskID, _ app: AppID, _ origin: APIOrigin) {
-        if stopSchedule(task, app, origin) { return }
+        if stopSchedule(task, app, origin) || stopList(task, app, origin) { return }
         guard let broadcast = knownBroadcast(task, app) else {
             return tell(origin, .failure(.taskUnknown(task)))
         }
@@ -153,6 +156,7 @@ extension Shard {
             trimBroadcasts(number)
             post(.task(.stopKnown(task)), to: Partition(of: app).owner(among: environment.shards))
         case .stopKnown(let task): stopKnown(task)
+        case .stopList(let stop): take(stop)
         }
     }
 

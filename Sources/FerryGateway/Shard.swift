@@ -242,6 +242,7 @@ struct Shard: ~Copyable {
         endBroadcastsInTime()
         drawCurve()
         releaseSchedules()
+        forgetListStopsInTime()
         pumpRestoredLanes()
         endListsInTime()
         submitJournal()
@@ -250,6 +251,7 @@ struct Shard: ~Copyable {
         continuePasses()
         continueUsers()
         continueTags()
+        continueListSweep()
         sendBatchOutcomes()
         sendReceipts()
         answerBackends()
@@ -274,13 +276,13 @@ struct Shard: ~Copyable {
             || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
             || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
-            || hasReceiptsToDo
+            || hasReceiptsToDo || tasks.lists.isSweeping
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
-        next = min(next, book.rowsDue, book.nextDay, curve.next)
+        next = min(next, book.rowsDue, book.nextDay, curve.next, tasks.lists.nextEnd)
         if !acknowledging.isEmpty || !refusedEnds.isEmpty { next = min(next, max(acksDue, refusedEndsDue)) }
         if !isDraining { next = min(next, tasks.schedules.nextDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }

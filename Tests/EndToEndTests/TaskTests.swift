@@ -50,8 +50,8 @@ internal import Testing
         let foreign = try await Backend(world, app: .second)
         let unknown = "RASA_1130_00000000000000000000000000000001"
         let calls: [(Backend, String, String)] = [
-            (backend, single.taskID, "is a push to one device"), (backend, unknown, "has no push to all devices"),
-            (foreign, task, "has no push to all devices"), (backend, "RASA", "is not a task's id"),
+            (backend, single.taskID, "is a push to one device"), (backend, unknown, "has no task"),
+            (foreign, task, "has no task"), (backend, "RASA", "is not a task's id"),
         ]
         for (sender, task, words) in calls {
             let answer = try await sender.stopTask(task)

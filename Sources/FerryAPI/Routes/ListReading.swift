@@ -128,4 +128,9 @@ extension APIError {
     package static func taskOver(_ task: String) -> APIError {
         badParameter("taskid is invalid: the task \(Excerpt.quoted(task)) is older than its ttl")
     }
+
+    /// Its sender stopped the task: nobody is added to it.
+    package static func taskStopped(_ task: String) -> APIError {
+        badParameter("taskid is invalid: the task \(Excerpt.quoted(task)) was stopped")
+    }
 }

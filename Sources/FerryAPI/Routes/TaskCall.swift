@@ -43,8 +43,7 @@ package enum TaskCall: Hashable, Sendable {
         case .stop:
             switch task.kind {
             case .single: return .failure(.cannotBeStopped(task, "a push to one device"))
-            case .list: return .failure(.cannotBeStopped(task, "a list task"))
-            case .app: return .success(.stop(task))
+            case .list, .app: return .success(.stop(task))
             }
         case .schedule: return .success(.schedule(task))
         case .cancel: return .success(.cancel(task))
@@ -139,6 +138,6 @@ extension APIError {
 
     /// No such task, or another app's: nobody learns which.
     package static func taskUnknown(_ task: TaskID) -> APIError {
-        .invalid("taskid", "this app has no push to all devices \(task), or it is over for long")
+        .invalid("taskid", "this app has no task \(task), or it is over for long")
     }
 }
