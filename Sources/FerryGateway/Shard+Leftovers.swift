@@ -26,6 +26,7 @@ extension Shard {
             ("reportQuestions", reportQuestions.count),
             ("stopping", tasks.stopping.count + tasks.placing.count + tasks.stoppedEarly.count),
             ("listSweep", tasks.lists.isSweeping ? 1 : 0),
+            ("singleStops", tasks.stoppingSingles.count + tasks.singleStops.count),
             ("schedules", tasks.schedules.unsettled + tasks.comingSchedules),
             ("lists", lists.creating.count + lists.wanted.count + lists.held.count + lists.repeats.count),
             (

@@ -79,6 +79,9 @@ extension Shard {
             // Right behind it, so that whoever finds the one finds the other.
             append(.settled(cid: cid, seq: message.seq, state: .skipped, isTold: false), nil)
         }
+        if placement.content.traits.kind == .revoke {
+            placement.content.payload.withUnsafeBytes { takeBackRevoked($0, device) }
+        }
     }
 
     private var isListening: Bool {
@@ -268,7 +271,7 @@ extension PendingRead {
     fileprivate var cid: CID? {
         switch self {
         case .stream(let cid, _, _), .alert(let cid, _): cid
-        case .control: nil
+        case .control, .stopping, .revoking: nil
         }
     }
 }

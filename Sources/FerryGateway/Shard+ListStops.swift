@@ -15,17 +15,17 @@ extension Shard {
 
     // MARK: - The owner's part
 
-    /// Whether the app has such a task with stored content.
-    mutating func stopList(_ task: TaskID, _ app: AppID, _ origin: APIOrigin) -> Bool {
+    /// Whether the app has such a task with stored content. `origin` nil: nobody waits for the answer.
+    mutating func stopList(_ task: TaskID, _ app: AppID, _ origin: APIOrigin?) -> Bool {
         guard let list = lists.table[task.value], list.app == app, list.taskID == task else { return false }
         if tasks.stopping[task.value] != nil {
-            tasks.stopping[task.value]?.waiting.append(origin)
+            tasks.stopping[task.value]?.waiting += origin.map { [$0] } ?? []
         } else if isStopped(task.value) || list.contentOverAt <= now {
             tell(origin, .success(.stopped))
         } else if unsyncedBytes + journal.writer.bytes.count > environment.configuration.unsyncedBytes || isDraining {
             tell(origin, .failure(refusal(.sync)))
         } else {
-            tasks.stopping[task.value] = (environment.shards, [origin])
+            tasks.stopping[task.value] = (environment.shards, origin.map { [$0] } ?? [])
             let stop = ListStop(app: app, task: task, forgetAt: list.contentOverAt)
             put([stop.row], then: .listStop(stop))
         }
@@ -87,10 +87,12 @@ extension Shard {
     }
 
     /// Answers how many there were.
-    private mutating func endReferences(of numbers: Set<UInt16>, _ device: Int) -> Int {
+    @discardableResult
+    mutating func endReferences(of numbers: Set<UInt16>, _ device: Int) -> Int {
         var found: [Seq] = []
-        for place in 0..<devices[device].machine.log.count {
-            let message = devices[device].machine.log[place]
+        let log = devices[device].machine.log
+        for place in 0..<log.count {
+            let message = log[place]
             if message.taskSlot != TaskSlots.none, numbers.contains(message.taskSlot) { found.append(message.seq) }
         }
         for seq in found { tell(device: device, .takenBack(seq, .taskStopped)) }

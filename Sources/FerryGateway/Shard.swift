@@ -13,8 +13,8 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast`, `+BroadcastDevices`, `+Tasks` and `+Schedules` (pushes to all), `+Lists`, `+Tags` and
-/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and `+ListDevices` (one content for
+/// many), `+Tasks`, `+ListStops`, `+SingleStops`, `+Revokes` and `+Schedules` (when a task ends or begins), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
 /// (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`,
 /// `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
 struct Shard: ~Copyable {
@@ -252,6 +252,7 @@ struct Shard: ~Copyable {
         continueUsers()
         continueTags()
         continueListSweep()
+        continueSingleStops()
         sendBatchOutcomes()
         sendReceipts()
         answerBackends()
@@ -276,7 +277,7 @@ struct Shard: ~Copyable {
             || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
             || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
-            || hasReceiptsToDo || tasks.lists.isSweeping
+            || hasReceiptsToDo || tasks.lists.isSweeping || hasSingleStopToContinue
     }
 
     private func timeout() -> Int32 {

@@ -31,7 +31,7 @@ extension Ledger {
 
     /// The first posts of tasks whose sender knows their name.
     var stoppable: [Int] {
-        posts.indices.filter { posts[$0].first == $0 && !posts[$0].mayBeTwice && task(of: $0) != nil }
+        posts.indices.filter { (posts[$0].first ?? $0) == $0 && !posts[$0].mayBeTwice && task(of: $0) != nil }
     }
 
     func task(of number: Int) -> String? {
