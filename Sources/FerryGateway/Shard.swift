@@ -13,8 +13,8 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast`, `+BroadcastDevices`, `+Tasks` and `+Schedules` (pushes to all), `+Lists`, `+Tags` and
-/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
+/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and `+ListDevices` (one content for
+/// many), `+Tasks`, `+ListStops`, `+SingleStops`, `+Revokes` and `+Schedules` (when a task ends or begins), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
 /// (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`,
 /// `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
 struct Shard: ~Copyable {
@@ -242,6 +242,7 @@ struct Shard: ~Copyable {
         endBroadcastsInTime()
         drawCurve()
         releaseSchedules()
+        forgetListStopsInTime()
         pumpRestoredLanes()
         endListsInTime()
         submitJournal()
@@ -250,6 +251,8 @@ struct Shard: ~Copyable {
         continuePasses()
         continueUsers()
         continueTags()
+        continueListSweep()
+        continueSingleStops()
         sendBatchOutcomes()
         sendReceipts()
         answerBackends()
@@ -274,13 +277,13 @@ struct Shard: ~Copyable {
             || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
             || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
-            || hasReceiptsToDo
+            || hasReceiptsToDo || tasks.lists.isSweeping || hasSingleStopToContinue
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
-        next = min(next, book.rowsDue, book.nextDay, curve.next)
+        next = min(next, book.rowsDue, book.nextDay, curve.next, tasks.lists.nextEnd)
         if !acknowledging.isEmpty || !refusedEnds.isEmpty { next = min(next, max(acksDue, refusedEndsDue)) }
         if !isDraining { next = min(next, tasks.schedules.nextDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }

@@ -7,7 +7,7 @@ package enum APIRequest: Hashable, Sendable {
     case pushSingle(SinglePush)
     case pushBatch(PushBatch)
     case pushAll(BroadcastPush)
-    /// A push to all for a later time.
+    /// A push to many for a later time.
     case schedule(ScheduledPush)
     case task(TaskCall)
     case list(ListCall)

@@ -31,7 +31,10 @@ package final class APIRequestParser {
             }
         case .task(let verb, let task): TaskCall.read(verb, task).map { .task($0) }
         case .list(let call):
-            read(request.body) { fields throws(APIError) in .list(try call.read(fields, limits: limits)) }
+            read(request.body) { fields throws(APIError) in
+                let list = try call.read(fields, limits: limits)
+                return try ScheduledPush(list, call, body: request.body).map { .schedule($0) } ?? .list(list)
+            }
         case .revoke(let token): .success(.revoke(token: token))
         case .userStatus(let cids): Self.devices(cids).map { .userStatus($0) }
         case .timeline(let cid, let query): TimelineQuery.read(cid: cid, query: query).map { .timeline($0) }
@@ -45,13 +48,22 @@ package final class APIRequestParser {
         }
     }
 
-    /// The push that a stored body asks for, which was read before: it fails where the limits are others now.
-    package func stored(_ body: [UInt8]) -> Result<BroadcastPush, APIError> {
+    /// What a stored call asks for, which was read before: it fails where the limits are others now.
+    package func stored(_ kind: ScheduledKind, _ body: [UInt8]) -> Result<ScheduledContent, APIError> {
         let limits = limits
-        let request = read(body) { fields throws(APIError) in .pushAll(try BroadcastPush(fields, limits: limits)) }
+        let request = read(body) { fields throws(APIError) in
+            switch kind {
+            case .all: .pushAll(try BroadcastPush(fields, limits: limits))
+            case .tag: .list(try ListRoute.tag.read(fields, limits: limits))
+            case .fastCustomTag: .list(try ListRoute.fastCustomTag.read(fields, limits: limits))
+            }
+        }
         return request.flatMap { request in
-            guard case .pushAll(let push) = request else { return .failure(.type("body", mustBe: "a push to all")) }
-            return .success(push)
+            switch request {
+            case .pushAll(let push): .success(.all(push))
+            case .list(.audience(let message, let audience)): .success(.audience(message, audience))
+            default: .failure(.type("body", mustBe: "a push to many"))
+            }
         }
     }
 
