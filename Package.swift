@@ -109,7 +109,7 @@ let package = Package(
             dependencies: [
                 "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryAPNS",
                 "FerryStore",
-                "FerryClientCore", "FerryGateway",
+                "FerryClientCore", "FerryReceipts", "FerryGateway",
             ]),
         .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),
     ],

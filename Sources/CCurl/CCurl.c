@@ -15,7 +15,10 @@ struct transfer {
     CURL *easy;
     struct curl_slist *headers;
     uint64_t token;
-    size_t taken;
+    // Bytes of the answer's head and body.
+    size_t head, taken;
+    // The end of the head was read, and it was not that of a "100 Continue".
+    int is_answered;
     struct transfer *next, **previous;
 };
 
@@ -27,6 +30,22 @@ static size_t throw_away(char *bytes, size_t size, size_t count, void *context) 
     struct transfer *transfer = context;
     transfer->taken += size * count;
     return transfer->taken > answer_limit ? 0 : size * count;
+}
+
+// A head has an end. One that goes on beyond this is no answer; libcurl would keep all of it.
+static const size_t head_limit = 64 * 1024;
+
+static size_t look_at_head(char *bytes, size_t size, size_t count, void *context) {
+    struct transfer *transfer = context;
+    size_t length = size * count;
+    transfer->head += length;
+    if (transfer->head > head_limit) return 0;
+    if ((length == 2 && memcmp(bytes, "\r\n", 2) == 0) || (length == 1 && bytes[0] == '\n')) {
+        long status = 0;
+        curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+        if (status >= 200) transfer->is_answered = 1;
+    }
+    return length;
 }
 
 ccurl_client *ccurl_create(void) {
@@ -85,6 +104,8 @@ static int set_up(struct transfer *transfer, const char *url, const char *author
     ok = ok && curl_easy_setopt(easy, CURLOPT_USERAGENT, "ferry") == CURLE_OK;
     ok = ok && curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, throw_away) == CURLE_OK;
     ok = ok && curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer) == CURLE_OK;
+    ok = ok && curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, look_at_head) == CURLE_OK;
+    ok = ok && curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer) == CURLE_OK;
     ok = ok && curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer) == CURLE_OK;
     ok = ok && curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
     ok = ok && curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK;
@@ -92,6 +113,8 @@ static int set_up(struct transfer *transfer, const char *url, const char *author
     if (authority_file != NULL) ok = ok && curl_easy_setopt(easy, CURLOPT_CAINFO, authority_file) == CURLE_OK;
     ok = ok && curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, connect_milliseconds) == CURLE_OK;
     ok = ok && curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, total_milliseconds) == CURLE_OK;
+    // A name that is being looked up when the time is over must hold up nobody: without this, libcurl waits for the look-up.
+    ok = ok && curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK;
     ok = ok && curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
     ok = ok && curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK;
     // The environment must not send receipts somewhere else.
@@ -142,8 +165,8 @@ int ccurl_next(ccurl_client *client, ccurl_result *result) {
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
         curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
         curl_easy_getinfo(message->easy_handle, CURLINFO_RETRY_AFTER, &retry_after);
-        // An answer that was cut off for its length was an answer.
-        int is_answered = code == CURLE_OK || (code == CURLE_WRITE_ERROR && status >= 100);
+        // An answer whose body is too long, too slow or broken off was an answer.
+        int is_answered = status >= 100 && (code == CURLE_OK || transfer->is_answered);
         result->token = transfer->token;
         result->status = is_answered ? (int32_t)status : 0;
         result->retry_after = retry_after;

@@ -77,8 +77,6 @@ package enum BadgeChange: Hashable, Sendable {
 /// The row of a profile: a version, the app, then its members in order.
 extension DeviceProfile {
     private static let version: UInt8 = 1
-    private static let textBytes = 4_096
-    private static let mostTags = 10_000
 
     private struct Flags: OptionSet {
         let rawValue: UInt8
@@ -136,7 +134,8 @@ extension DeviceProfile {
             guard let badge = reader.varint(), badge <= UInt64(maximumBadge) else { return nil }
             profile.badge = Int(badge)
         }
-        guard let count = reader.varint(), count <= UInt64(mostTags) else { return nil }
+        // A tag has a byte at least, so a false count reads nothing.
+        guard let count = reader.varint(), count <= UInt64(reader.remaining) else { return nil }
         for _ in 0..<count {
             guard let tag = text(&reader) else { return nil }
             profile.tags.append(tag)
@@ -144,8 +143,9 @@ extension DeviceProfile {
         return reader.isAtEnd ? (app, profile) : nil
     }
 
+    /// Of any length: what may be said of a device is decided where it is said.
     private static func text(_ reader: inout ByteReader) -> String? {
-        guard let bytes = reader.string(limit: textBytes) else { return nil }
+        guard let bytes = reader.string(limit: reader.remaining) else { return nil }
         return String(validating: bytes, as: UTF8.self)
     }
 }

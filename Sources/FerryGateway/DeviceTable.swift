@@ -87,7 +87,7 @@ struct DeviceEntry {
         set { self[.blocked] = newValue }
     }
 
-    /// The record of its removal is on its way to the disk: nothing new is taken for it.
+    /// The record of its removal is on its way to the disk, or waits for those before it: nothing new is taken for it.
     var isLeaving: Bool {
         get { self[.leaving] }
         set { self[.leaving] = newValue }

@@ -9,18 +9,26 @@ struct ReceiptDesk {
         let seq: Seq
     }
 
+    private struct Named {
+        let name: MessageName
+        let isShared: Bool
+
+        /// With its place in the table.
+        var bytes: Int { 128 + (isShared ? 0 : name.callback.count) }
+    }
+
     /// By the app's number in the device table; nil: it wants none. Apps behind the last want none either.
     private let targets: [ReceiptTarget?]
     /// Some app wants receipts.
     let isActive: Bool
     /// Of kept messages, for apps that want receipts.
-    private var names: [Key: MessageName] = [:]
+    private var names: [Key: Named] = [:]
     /// Noted and not on its way to the disk yet, by app number.
     private(set) var fresh: [Int: [[UInt8]]] = [:]
     var lanes: [ReceiptLaneName: ReceiptLane] = [:]
     private(set) var nameBytes = 0
     /// What the disk refused: receipts, and numbers of rows that were to go.
-    var again: [(lane: ReceiptLaneName, rows: [[UInt8]])] = []
+    private(set) var again: [(lane: ReceiptLaneName, rows: [[UInt8]])] = []
     var goneAgain: [(lane: ReceiptLaneName, numbers: [UInt64])] = []
     /// Found at the start and not looked at yet.
     var unpumped: [ReceiptLaneName] = []
@@ -28,13 +36,15 @@ struct ReceiptDesk {
     private var leaving: [CID: Set<Seq>] = [:]
     /// Those whose removal was refused and has not begun anew.
     private var stayed: Set<CID> = []
-    /// Lost because too many waited for a disk that refused them.
-    var lost: UInt64 = 0
+    /// Of messages that have ended.
+    var rows = HeldRows()
+    /// Of `again`.
+    private var againRows = 0
+    /// What goes to the disk now ends messages whose receipts may be in `again`.
+    var mustTellAll = false
 
-    /// What one name costs with its place in the table.
-    private static let bytesPerName = 128
-    /// Of one app in `fresh`: reached only while the disk refuses.
-    static let freshLimit = 65_536
+    /// Receipts that wait for a disk that refuses them.
+    private static let againLimit = 65_536
 
     init(_ targets: [ReceiptTarget?], isActive: Bool) {
         self.targets = targets
@@ -49,18 +59,20 @@ struct ReceiptDesk {
     var nameCount: Int { names.count }
     var openLanes: Int { lanes.values.count { !$0.isEmpty } }
 
-    mutating func name(_ key: Key, _ name: MessageName) {
-        names[key] = name
-        nameBytes += Self.bytesPerName + name.callback.count
+    /// `isShared`: its callback is in memory once for all messages of its task.
+    mutating func name(_ key: Key, _ name: MessageName, isShared: Bool = false) {
+        let named = Named(name: name, isShared: isShared)
+        let old = names.updateValue(named, forKey: key)
+        nameBytes += named.bytes - (old?.bytes ?? 0)
     }
 
     mutating func takeName(_ key: Key) -> MessageName? {
-        guard let name = names.removeValue(forKey: key) else { return nil }
-        nameBytes -= Self.bytesPerName + name.callback.count
-        return name
+        guard let named = names.removeValue(forKey: key) else { return nil }
+        nameBytes -= named.bytes
+        return named.name
     }
 
-    func name(of key: Key) -> MessageName? { names[key] }
+    func name(of key: Key) -> MessageName? { names[key]?.name }
 
     // MARK: - Devices that are removed
 
@@ -88,19 +100,26 @@ struct ReceiptDesk {
         return stayed.contains(message.cid)
     }
 
-    mutating func note(_ receipt: Receipt, app: Int) { add([receipt.bytes], app: app) }
-
-    mutating func add(_ rows: [[UInt8]], app: Int) {
-        guard fresh[app, default: []].count + rows.count <= Self.freshLimit else {
-            lost += UInt64(rows.count)
-            return
-        }
-        fresh[app, default: []].append(contentsOf: rows)
-    }
+    mutating func note(_ receipt: Receipt, app: Int) { fresh[app, default: []].append(receipt.bytes) }
 
     mutating func takeFresh() -> [Int: [[UInt8]]] {
         defer { fresh = [:] }
         return fresh
+    }
+
+    /// The disk refused them. Answers how many of them are given up, because too many wait already.
+    mutating func keepForLater(_ rows: [[UInt8]], of lane: ReceiptLaneName) -> Int {
+        let room = max(0, Self.againLimit - againRows)
+        let kept = rows.suffix(room)
+        guard !kept.isEmpty else { return rows.count }
+        again.append((lane, Array(kept)))
+        againRows += kept.count
+        return rows.count - kept.count
+    }
+
+    mutating func takeAgain() -> [(lane: ReceiptLaneName, rows: [[UInt8]])] {
+        defer { (again, againRows) = ([], 0) }
+        return again
     }
 }
 

@@ -177,7 +177,8 @@ extension Shard {
             seqs[local] = sequences[partition.index]
             places.append((partition, seqs[local]))
         }
-        tasks.placing.insert(wanted.content.broadcast.taskID.value)
+        let number = broadcastLine(of: wanted.content.broadcast.app)
+        tasks.placing[wanted.content.broadcast.taskID.value] = number
         let placement = BroadcastPlacement(task: wanted.content.broadcast.taskID.value, places: places)
         let counted = countPlaces(wanted.content.broadcast, seqs)
         append(.broadcastPlaced(placement), .broadcastPlaced(PendingPlaces(wanted, seqs: seqs, counted: counted)))
@@ -197,7 +198,7 @@ extension Shard {
         if owner == index { broadcasts.arrived(number) }
         post(.placesKnown(content.broadcast.taskID.value), to: owner)
         let task = content.broadcast.taskID.value
-        tasks.placing.remove(task)
+        tasks.placing[task] = nil
         if tasks.stoppedEarly.remove(task) != nil || pending.wanted.isStopped {
             endStopped(number, task)
         } else {

@@ -43,6 +43,13 @@ struct ControlQuestion {
 extension Shard {
     /// They go to the disk with all else of this turn, all or none of them. At most 16 MiB together.
     mutating func put(_ rows: [ControlRow], then effect: ControlEffect? = nil) {
+        // A start that cannot read a record refuses the folder: better one call is refused now.
+        if let row = rows.first(where: { !$0.isReadable }) {
+            EventLog.write(
+                .error, "a row is too long to be read again and is not written",
+                ["table": "\(row.table)", "key": String(row.key.count), "value": String(row.value?.count ?? 0)])
+            return controlRefused(effect)
+        }
         append(.controlRows(rows), .controlPut(rows, effect))
     }
 
@@ -123,6 +130,8 @@ extension Shard {
 
     // MARK: - Queues
 
+    private static var bytesPerRead: Int { 1 << 20 }
+
     /// Reads rows of a queue: what the tables and the journal have together.
     mutating func readControl(_ question: ControlQuestion) {
         var question = question
@@ -141,9 +150,9 @@ extension Shard {
         guard case .control(let question)? = reads.removeValue(forKey: ticket) else { return }
         // What moved from the journal to the tables meanwhile may have been seen in neither.
         guard question.asOf == retiredSegment else { return readControl(question) }
-        let next = isEnd ? nil : rows.last?.key
-        let rows = control.over(
-            rows, question.table, question.partition, after: question.after, isEnd: isEnd)
-        question.then(&self, rows, next)
+        let piece = control.over(
+            rows, question.table, question.partition, after: question.after, isEnd: isEnd, limit: question.limit,
+            bytes: Self.bytesPerRead)
+        question.then(&self, piece.rows, piece.next)
     }
 }

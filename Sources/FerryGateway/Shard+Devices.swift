@@ -101,7 +101,7 @@ extension Shard {
         let entry = devices[device]
         // While a segment retires, the row that was told for it may not be in the tables yet.
         guard entry.machine.isAtRest, entry.connection == nil, entry.changedSegment == 0, entry.pendingChanges == 0,
-            !entry.isReading, !entry.isAckPending, retirement == nil
+            !entry.isReading, !entry.isAckPending, !entry.isLeaving, retirement == nil
         else {
             devices[device].isResting = false
             return

@@ -40,6 +40,8 @@ extension Shard {
         if (acknowledging.isEmpty && refusedEnds.isEmpty) || !holdsAcks {
             journalAcks()
             putReceipts()
+            // An ack covers all before it, and so does a removal: also what ended by records that the disk refused.
+            if receiptDesk.mustTellAll { putReceiptsAgain() }
         }
         if now >= deferredUntil {
             let again = deferred
@@ -70,8 +72,12 @@ extension Shard {
                 (partition: Partition(index: Int(partition)), seq: sequences[Int(partition)])
             }
             environment.store.submit(
-                [.append(ticket: lastTicket, records: batch.writer.bytes, highest: highest)], from: index)
+                [
+                    .append(
+                        ticket: lastTicket, records: batch.writer.bytes, highest: highest, knows: lastRefusal)
+                ], from: index)
         }
+        if receiptDesk.isActive { holdForgotten() }
         if !forgotten.isEmpty {
             environment.store.submit([.forget(forgotten)], from: index)
             forgotten.removeAll(keepingCapacity: true)
@@ -86,6 +92,7 @@ extension Shard {
             RecordCodec.appendAcknowledged(
                 devices[device].cid, upTo: devices[device].machine.acknowledged, to: &journal.writer)
         }
+        if !acknowledging.isEmpty || !refusedEnds.isEmpty { receiptDesk.mustTellAll = true }
         acknowledging.removeAll(keepingCapacity: true)
         guard !refusedEnds.isEmpty else { return }
         for record in refusedEnds { append(record, nil) }
@@ -98,8 +105,7 @@ extension Shard {
             currentSegment = max(currentSegment, segment)
             if let batch = takeUnsynced(ticket) { committed(batch, segment: segment, offset: offset) }
         case .refused(let ticket, let failure):
-            EventLog.write(.error, "store refused a batch", ["reason": failure.description])
-            if let batch = takeUnsynced(ticket) { refused(batch) }
+            storeRefused(ticket, failure)
         case .messages(let ticket, let messages): messagesRead(ticket, messages)
         case .device(let cid, let record): deviceLoaded(cid, record)
         case .controlRows(let ticket, let rows, let isEnd): controlRowsRead(ticket, rows, isEnd: isEnd)
@@ -119,6 +125,21 @@ extension Shard {
     private func isHeld(_ effect: CommitEffect) -> Bool {
         guard case .dropRecorded(let cid, _, _) = effect, let device = devices.index(of: cid) else { return false }
         return devices[device].holdsDrops
+    }
+
+    /// With it all is refused that is under way: the store tries nothing of it, see `StoreEvent.refused`. So what is written next
+    /// is written in the knowledge of all that is not on disk.
+    private mutating func storeRefused(_ ticket: UInt64, _ failure: StoreFailure) {
+        // One of those that were under way then.
+        guard ticket > lastVoided else { return }
+        EventLog.write(.error, "store refused a batch", ["reason": failure.description])
+        receiptDesk.rows.refused(from: ticket)
+        if receiptDesk.rows.mustWait { deferredUntil = min(deferredUntil, now + .seconds(1)) }
+        lastRefusal = ticket
+        lastVoided = lastTicket
+        guard let first = takeUnsynced(ticket) else { return }
+        refused(first)
+        while unsyncedHead < unsynced.count, let next = takeUnsynced(unsynced[unsyncedHead].ticket) { refused(next) }
     }
 
     private mutating func takeUnsynced(_ ticket: UInt64) -> UnsyncedBatch? {

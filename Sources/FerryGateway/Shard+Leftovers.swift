@@ -34,8 +34,12 @@ extension Shard {
                 lists.tags.calls.count + lists.tags.gatherings.count + lists.tags.expansions.count
                     + (lists.tags.step == nil && lists.tags.awaited == nil ? 0 : 1)
             ),
+            ("removals", users.removals.waiting.count),
             ("passes", broadcasts.sweeping.count),
-            ("receipts", receiptDesk.fresh.count + receiptDesk.again.count + receiptDesk.goneAgain.count),
+            (
+                "receipts",
+                receiptDesk.fresh.count + receiptDesk.again.count + receiptDesk.goneAgain.count + receiptDesk.rows.count
+            ),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),
         ]
     }

@@ -1,6 +1,7 @@
 internal import FerryAPI
 internal import FerryCore
 internal import FerryIO
+internal import FerryReceipts
 internal import FerryRouting
 internal import FerryStats
 internal import FerryStore
@@ -164,8 +165,9 @@ extension Shard {
             return countEnds(ofTask: task.taskID, devices.appNumber(of: device), .deviceBlocked, 1)
         }
         if receiptDesk.isActive {
-            let callback = placement.content.traits.callback
-            nameForReceipts(entry.seq, task.taskID, key.messageID, callback: callback, device)
+            let name = MessageName(
+                taskID: task.taskID, messageID: key.messageID, callback: placement.content.callback)
+            nameForReceipts(entry.seq, name, isShared: true, device)
         }
         segmentDevices.add(device, segment: location.segment)
         // What was for everybody before it comes before it.

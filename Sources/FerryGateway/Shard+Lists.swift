@@ -146,7 +146,8 @@ extension Shard {
             taskID: creation.task
                 ?? TaskID(randomIdentifier(), monthDay: now.monthDay, kind: creation.audience == nil ? .list : .app),
             createdAt: now, timeToLive: timeToLive, payloadBytes: UInt32(truncatingIfNeeded: message.payload.count),
-            hasAlert: message.alert != nil, request: creation.request, content: creation.digest)
+            hasAlert: message.alert != nil, request: creation.request, content: creation.digest,
+            callback: message.traits.callback)
         let alert = message.alert.map {
             OwnAlert(body: $0.payload, collapseID: $0.collapseID, isBackground: $0.pushType == .background)
         }

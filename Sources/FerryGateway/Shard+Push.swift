@@ -2,6 +2,7 @@ internal import FerryAPI
 internal import FerryAPNS
 internal import FerryCore
 internal import FerryIO
+internal import FerryReceipts
 internal import FerryRouting
 internal import FerrySession
 internal import FerryStats
@@ -219,7 +220,9 @@ extension Shard {
         if case .task(let task) = order.names { noteOfSeveral(task.value, order.cid, pending.seq) }
         if receiptDesk.isActive {
             let callback = order.hasTraits ? Self.message(pending, records)?.traits.callback : nil
-            nameForReceipts(pending.seq, pending.taskID, pending.messageID, callback: callback, device)
+            let name = MessageName(
+                taskID: pending.taskID, messageID: pending.messageID, callback: Array((callback ?? "").utf8))
+            nameForReceipts(pending.seq, name, isShared: false, device)
         }
         // What was for everybody before it comes before it.
         catchUp(device)

@@ -10,25 +10,26 @@ extension Shard {
     // MARK: - What happens
 
     /// A message is kept from now on.
-    mutating func nameForReceipts(
-        _ seq: Seq, _ taskID: TaskID, _ messageID: MessageID, callback: String?, _ device: Int
-    ) {
+    mutating func nameForReceipts(_ seq: Seq, _ name: MessageName, isShared: Bool, _ device: Int) {
         guard receiptDesk.wantsReceipts(devices.appNumber(of: device)) else { return }
-        receiptDesk.name(
-            ReceiptDesk.Key(cid: devices[device].cid, seq: seq),
-            MessageName(taskID: taskID, messageID: messageID, callback: Array((callback ?? "").utf8)))
+        receiptDesk.name(ReceiptDesk.Key(cid: devices[device].cid, seq: seq), name, isShared: isShared)
     }
 
-    /// The same, for what was kept before this process began.
-    mutating func nameForReceipts(_ found: RecoveredDevice, _ device: Int) {
+    /// The same, for what was kept before this process began. `callbacks`: of tasks with stored content.
+    mutating func nameForReceipts(
+        _ found: RecoveredDevice, _ device: Int, _ callbacks: [Identifier128: [UInt8]]
+    ) {
         guard receiptDesk.wantsReceipts(devices.appNumber(of: device)), found.names.count == found.kept.count else {
             return
         }
         for (message, name) in zip(found.kept, found.names) {
+            let own = name.callback.map { Array($0.utf8) }
             receiptDesk.name(
                 ReceiptDesk.Key(cid: found.record.cid, seq: message.seq),
                 MessageName(
-                    taskID: name.taskID, messageID: name.messageID, callback: Array((name.callback ?? "").utf8)))
+                    taskID: name.taskID, messageID: name.messageID,
+                    callback: own ?? message.task.flatMap { callbacks[$0] } ?? []),
+                isShared: own == nil)
         }
     }
 
@@ -53,11 +54,12 @@ extension Shard {
             .ended(EndedMessage(cid: devices[device].cid, name: name, reason: reason, at: now)), app: app)
     }
 
-    /// The device is about to be removed, by a record of this turn: with that all ends that is kept for it now, so the receipts
-    /// go into the same batch. What is accepted meanwhile follows when the record is on disk.
+    /// The device is about to be removed, by a record of this turn: with that all ends that is kept for it, so the receipts go
+    /// into the same batch. Nothing of it is on its way to the disk at this moment, and nothing new is taken for it.
     mutating func noteReceiptsOfRemoval(_ device: Int) {
         let (cid, app) = (devices[device].cid, devices.appNumber(of: device))
         guard receiptDesk.wantsReceipts(app) else { return }
+        receiptDesk.mustTellAll = true
         var told: Set<Seq> = []
         for index in 0..<devices[device].machine.log.count {
             let message = devices[device].machine.log[index]
@@ -94,20 +96,24 @@ extension Shard {
         guard receiptDesk.hasFresh else { return }
         for (app, rows) in receiptDesk.takeFresh().sorted(by: { $0.key < $1.key }) {
             let lane = ReceiptLaneName(app: devices.app(number: app), partition: Partition(index: index))
-            var rest = rows[...]
-            while !rest.isEmpty {
-                put(Array(rest.prefix(Self.rowsPerRecord)), in: lane)
-                rest = rest.dropFirst(Self.rowsPerRecord)
-            }
+            putInPieces(rows, in: lane)
             pump(lane)
         }
     }
 
+    private mutating func putInPieces(_ rows: [[UInt8]], in lane: ReceiptLaneName) {
+        for first in stride(from: 0, to: rows.count, by: Self.rowsPerRecord) {
+            put(Array(rows[first..<min(rows.count, first + Self.rowsPerRecord)]), in: lane)
+        }
+    }
+
+    /// Bytes of one lane.
+    private var receiptLimit: UInt64 { UInt64(environment.configuration.receipts.bytes / environment.shards) }
+
     private mutating func put(_ rows: [[UInt8]], in name: ReceiptLaneName) {
-        let limit = UInt64(environment.configuration.receipts.bytes / environment.shards)
         var lane = receiptDesk.lanes[name] ?? ReceiptLane()
         let before = lane.record.dropped
-        let (added, dropped) = lane.add(rows, limit: limit)
+        let (added, dropped) = lane.add(rows, limit: receiptLimit)
         receiptDesk.lanes[name] = lane
         if lane.record.dropped > before { warnOfDrops(name) }
         take(away: dropped, from: name)
@@ -143,7 +149,11 @@ extension Shard {
         // A removal that was refused with them did not happen.
         let rows = entries.map(\.row).filter { !receiptDesk.isVoid($0) }
         guard !rows.isEmpty else { return }
-        receiptDesk.again.append((name, rows))
+        let lost = receiptDesk.keepForLater(rows, of: name)
+        if lost > 0 {
+            receiptDesk.lanes[name]?.lost(lost)
+            warnOfDrops(name)
+        }
         deferredUntil = min(deferredUntil, now + .seconds(1))
     }
 
@@ -154,10 +164,44 @@ extension Shard {
 
     /// What the disk refused.
     mutating func putReceiptsAgain() {
-        let (again, gone) = (receiptDesk.again, receiptDesk.goneAgain)
-        (receiptDesk.again, receiptDesk.goneAgain) = ([], [])
-        for (name, rows) in again { put(rows, in: name) }
+        receiptDesk.mustTellAll = false
+        receiptDesk.rows.tellAgain()
+        let (again, gone) = (receiptDesk.takeAgain(), receiptDesk.goneAgain)
+        receiptDesk.goneAgain = []
+        for (name, rows) in again { putInPieces(rows, in: name) }
         for (name, numbers) in gone { take(away: numbers, from: name) }
+    }
+
+    /// Without its row in the tables a message has ended, whatever the journal says. So the row stays until the receipt is on disk,
+    /// which is on its way there, or will be.
+    mutating func holdForgotten() {
+        receiptDesk.rows.hold(forgotten, until: lastTicket)
+        forgotten = receiptDesk.rows.take(before: unsyncedHead < unsynced.count ? unsynced[unsyncedHead].ticket : .max)
+    }
+
+    // MARK: - With a retirement
+
+    /// Rows of devices that go to the tables tell of ends, also of those whose records the disk refused. So the receipts of these
+    /// go there as well, in the same piece: a copy, since the journal may take them first.
+    mutating func carryReceipts() -> [ControlRow] {
+        var rows: [ControlRow] = []
+        for (lane, waiting) in receiptDesk.again {
+            let name = carryingLane(lane.app)
+            var lane = receiptDesk.lanes[name] ?? ReceiptLane()
+            let (entries, dropped) = lane.add(waiting, limit: receiptLimit)
+            receiptDesk.lanes[name] = lane
+            take(away: dropped, from: name)
+            rows += entries.map { ControlRow(.receipt, name.partition, key: name.key($0.number), value: $0.row) }
+            rows.append(record(of: name))
+            retirement?.receipts.append((name, entries))
+        }
+        return rows
+    }
+
+    /// A lane of their own, so that its numbers come to the disk in their order: the journal is quicker than the tables.
+    private func carryingLane(_ app: AppID) -> ReceiptLaneName {
+        let other = index + environment.shards
+        return ReceiptLaneName(app: app, partition: Partition(index: other < Limits.partitions ? other : index))
     }
 
     /// A lane that was found on disk.
@@ -165,7 +209,8 @@ extension Shard {
         guard let app = AppID(String(decoding: row.key, as: UTF8.self)),
             let record = row.value.flatMap({ ReceiptLaneRecord($0) })
         else { return EventLog.write(.error, "a lane of receipts cannot be read") }
-        receiptDesk.lanes[ReceiptLaneName(app: app, partition: row.partition)] = ReceiptLane(record)
+        receiptDesk.lanes[ReceiptLaneName(app: app, partition: row.partition)] = ReceiptLane(
+            restoring: record)
         receiptDesk.unpumped.append(ReceiptLaneName(app: app, partition: row.partition))
     }
 

@@ -30,6 +30,8 @@ struct ShardRecovery: Sendable {
 
     var broadcasts: [Broadcast] = []
     var controlRows: [(row: ControlRow, segment: UInt32)] = []
+    /// What senders of tasks with stored content, of all shards, want to read in receipts.
+    var callbacks: [Identifier128: [UInt8]] = [:]
     var reportCorrections = ReportCorrections()
     /// All devices, of all shards.
     var known: [KnownDevice] = []
@@ -72,6 +74,8 @@ struct ShardRecovery: Sendable {
             $0.row.value.flatMap { ListStop($0) }
         }
         for shard in parts.indices { parts[shard].listStops = listStops }
+        let callbacks = callbacks(recovery, environment)
+        for shard in parts.indices { parts[shard].callbacks = callbacks }
         for found in recovery.controlRows {
             parts[found.row.partition.owner(among: shards)].controlRows.append(found)
         }
@@ -112,6 +116,18 @@ struct ShardRecovery: Sendable {
             parts[Int(digest % UInt64(shards))].tokenHolders[digest] = holder.cid
         }
         return parts
+    }
+
+    private static func callbacks(
+        _ recovery: Recovery, _ environment: ShardEnvironment
+    ) -> [Identifier128: [UInt8]] {
+        guard environment.receipts != nil else { return [:] }
+        var found: [Identifier128: [UInt8]] = [:]
+        for (row, _) in recovery.controlRows where row.table == .listTask {
+            guard let task = row.value.flatMap({ ListTask($0) }), let callback = task.callback else { continue }
+            found[task.taskID.value] = Array(callback.utf8)
+        }
+        return found
     }
 
     /// A shard that has not placed it in all of its partitions does so at once, its end or not: it was accepted.
@@ -166,7 +182,7 @@ extension Shard {
         for found in recovery.devices {
             let device = insertDevice(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }
-            if receiptDesk.isActive { nameForReceipts(found, device) }
+            if receiptDesk.isActive { nameForReceipts(found, device, recovery.callbacks) }
             devices[device].machine.willRestore(found.kept.count)
             let missed = restoreLog(of: device, found.kept)
             var listed: UInt32 = 0

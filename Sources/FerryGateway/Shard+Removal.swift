@@ -29,6 +29,36 @@ extension Shard {
         // It may have come back since its name was taken.
         if removal.origin == nil, !isForgotten(device) { return }
         devices[device].isLeaving = true
+        users.removals.waiting.append((removal, now + Self.longestWait))
+    }
+
+    private static var longestWait: Duration { .seconds(5) }
+
+    /// At each tick. The record ends all that was accepted for the device, so it is written when all of that is known: no record
+    /// of the device is on its way to the disk, and no place of a push to all of its app.
+    mutating func continueRemovals() {
+        guard !users.removals.waiting.isEmpty else { return }
+        let waiting = users.removals.waiting
+        users.removals.waiting = []
+        for (removal, end) in waiting {
+            guard let device = devices.index(of: removal.cid) else {
+                notRemoved(removal, .targetInvalid(removal.cid.description))
+                continue
+            }
+            if devices[device].pendingChanges == 0, !tasks.isPlacing(devices.appNumber(of: device)) {
+                write(removal, device)
+            } else if now < end {
+                users.removals.waiting.append((removal, end))
+            } else {
+                devices[device].isLeaving = false
+                notRemoved(removal, .busy(retryAfterSeconds: 5))
+            }
+        }
+    }
+
+    private mutating func write(_ removal: Removal, _ device: Int) {
+        // So that it is told of all that was for it.
+        catchUp(device)
         devices[device].pendingChanges += 1
         append(.deviceRemoved(cid: removal.cid, at: now), .deviceRemoved(removal))
         // In the same batch: of what goes to the disk for one turn all is there, or the end of it is not.
@@ -45,8 +75,6 @@ extension Shard {
         guard let device = devices.index(of: removal.cid) else { return }
         let number = devices.appNumber(of: device)
         endConnection(of: device)
-        // So that none of its broadcasts counts for it any more, told or not.
-        catchUp(device)
         for message in devices[device].machine.removeAll() {
             if message.isShared {
                 endShared(message, .deviceRemoved, device)
@@ -203,7 +231,12 @@ extension Shard {
 struct RemovalState {
     /// Those that are gone, with the segment of the record that says so.
     var devices: [CID: UInt32] = [:]
+    /// Those that are about to go, and until when they wait for what is on its way to the disk. In order of that time.
+    var waiting: [(removal: Removal, end: Instant)] = []
     var pass = RetentionPass()
+
+    /// When the first of those that wait is told to come again.
+    var nextGivenUp: Instant { waiting.first?.end ?? .distantFuture }
 }
 
 /// The look at all devices for those that were not seen for long.

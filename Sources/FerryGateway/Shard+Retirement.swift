@@ -2,6 +2,7 @@ internal import FerryAPI
 internal import FerryAPNS
 internal import FerryCore
 internal import FerryIO
+internal import FerryReceipts
 internal import FerryRouting
 internal import FerrySession
 internal import FerryStore
@@ -24,6 +25,11 @@ struct Retirement {
     var undecided: [Int] = []
     /// Devices whose row, in place of a record that is not on disk, tells of a drop; once for each drop.
     var carried: [CID] = []
+    /// All are looked at. With their rows go the ends of what was on its way to the disk then: the append with this ticket, and
+    /// those before it, have to be decided first where receipts are to go along.
+    var decidedBy: UInt64?
+    /// Receipts that go to the tables with the segment's end.
+    var receipts: [(lane: ReceiptLaneName, entries: [ReceiptEntry])] = []
 }
 
 /// A drop whose record is not on its way to the disk: the disk refused it, or it waits for those before it.
@@ -54,9 +60,11 @@ extension Shard {
     mutating func endRetirement(of segment: UInt32) {
         retiredSegment = max(retiredSegment, segment)
         let carried = retirement?.carried ?? []
+        let receipts = retirement?.receipts ?? []
         retirement = nil
         control.forgetTold()
         forgetRemoved(before: segment)
+        for (lane, entries) in receipts { receiptsAdded(lane, entries) }
         for cid in carried {
             if let device = devices.index(of: cid) { tell(device: device, .dropSynced) }
         }
@@ -84,7 +92,9 @@ extension Shard {
             if !gather(device, into: &slice) { undecided.append(device) }
         }
         current.undecided = undecided
-        let isLast = current.cursor >= current.devices.count && undecided.isEmpty
+        let isThrough = current.cursor >= current.devices.count && undecided.isEmpty
+        if isThrough, current.decidedBy == nil { current.decidedBy = receiptDesk.isActive ? lastTicket : 0 }
+        let isLast = isThrough && isDecided(current.decidedBy ?? 0)
         current.isTold = isLast
         retirement = current
         if isLast {
@@ -92,7 +102,7 @@ extension Shard {
             gatherRemoved(upTo: current.segment, into: &slice.remains)
             slice.remains.requests = requests.takeEntries(upTo: current.segment)
             slice.remains.revokedTokens = takeRevokedTokens(upTo: current.segment)
-            slice.remains.controlRows = control.tell(upTo: current.segment)
+            slice.remains.controlRows = control.tell(upTo: current.segment) + carryReceipts()
         }
         // Held by the same devices again: nothing is new, and an empty part would only fill the store's memory.
         guard isMoved || isLast else { return }
@@ -101,6 +111,11 @@ extension Shard {
                 .forget(carryDrops(of: slice.carried, current.segment)),
                 .remains(segment: current.segment, slice.remains, isLast: isLast),
             ], from: index)
+    }
+
+    /// No append up to this one is on its way to the disk.
+    func isDecided(_ ticket: UInt64) -> Bool {
+        unsyncedHead >= unsynced.count || unsynced[unsyncedHead].ticket > ticket
     }
 
     private mutating func takeRevokedTokens(upTo segment: UInt32) -> [(digest: [UInt8], expiresAt: Instant)] {

@@ -57,10 +57,13 @@ struct ShardTasks {
     var several = SeveralTasks()
     /// One is looked for after the other.
     var singleStops: [SingleStop] = []
-    /// Tasks whose places are on their way to the disk.
-    var placing: Set<Identifier128> = []
+    /// Tasks whose places are on their way to the disk, with their app's number.
+    var placing: [Identifier128: Int] = [:]
     /// Of these, those that were stopped meanwhile.
     var stoppedEarly: Set<Identifier128> = []
+
+    /// Places of the app are on their way to the disk.
+    func isPlacing(_ number: Int) -> Bool { !placing.isEmpty && placing.values.contains(number) }
 
     mutating func takeStops(upTo segment: UInt32) -> [StoppedTask] {
         let going = stops.filter { $0.segment <= segment }
@@ -166,7 +169,7 @@ extension Shard {
         switch message {
         case .stop(let app, let task):
             // Places that are on their way to the disk are accepted first, and over at once.
-            if tasks.placing.contains(task) { tasks.stoppedEarly.insert(task) }
+            if tasks.placing[task] != nil { tasks.stoppedEarly.insert(task) }
             let number = broadcastLine(of: app)
             endStopped(number, task)
             trimBroadcasts(number)

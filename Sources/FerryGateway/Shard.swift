@@ -56,6 +56,9 @@ struct Shard: ~Copyable {
     var unsyncedHead = 0
     var unsyncedBytes = 0
     var lastTicket: UInt64 = 0
+    /// Of an append: the last that the store refused, and the last that was refused with it.
+    var lastRefusal: UInt64 = 0
+    var lastVoided: UInt64 = 0
     var currentSegment: UInt32
     var loading: [CID: [DeviceWaiter]] = [:]
     var reads: [UInt64: PendingRead] = [:]
@@ -245,6 +248,7 @@ struct Shard: ~Copyable {
         forgetListStopsInTime()
         pumpRestoredLanes()
         endListsInTime()
+        continueRemovals()
         submitJournal()
         // After the journal: what a device's row counts must have been asked to be appended before it.
         continueRetirement()
@@ -272,7 +276,9 @@ struct Shard: ~Copyable {
 
     /// What the end of a tick left over; no event would wake the loop for it.
     var hasMoreToDo: Bool {
-        if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
+        if let retirement, !retirement.isTold, retirement.undecided.isEmpty, isDecided(retirement.decidedBy ?? 0) {
+            return true
+        }
         return !dirty.isEmpty || !journal.isEmpty || !((acknowledging.isEmpty && refusedEnds.isEmpty) || holdsAcks)
             || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
@@ -283,6 +289,7 @@ struct Shard: ~Copyable {
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
+        next = min(next, users.removals.nextGivenUp)
         next = min(next, book.rowsDue, book.nextDay, curve.next, tasks.lists.nextEnd)
         if !acknowledging.isEmpty || !refusedEnds.isEmpty { next = min(next, max(acksDue, refusedEndsDue)) }
         if !isDraining { next = min(next, tasks.schedules.nextDue) }

@@ -9,12 +9,15 @@ final class TaskContent: Sendable {
     let alert: OwnAlert?
     /// As the sender wished them: what way it goes to one device is in its record.
     let traits: MessageTraits
+    /// Of `traits`; what is known of a message for its receipt takes no copy of it.
+    let callback: [UInt8]
 
     init(_ task: ListTask, payload: [UInt8], alert: OwnAlert?, traits: MessageTraits = .none) {
         self.task = task
         self.payload = payload
         self.alert = alert
         self.traits = traits
+        callback = Array((traits.callback ?? "").utf8)
     }
 
     /// What the record of a device to which it goes by this way says of it.

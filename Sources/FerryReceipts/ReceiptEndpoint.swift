@@ -72,7 +72,14 @@ package struct ReceiptEndpoint: Hashable, Sendable {
                 }
             }
             postNext(now, policy, &actions)
-        case (.offered(let offer), .posting), (.offered(let offer), .pausing): offers.append(offer)
+        case (.offered(let offer), .posting):
+            offers.append(offer)
+            failures = max(failures, offer.failures)
+        case (.offered(let offer), .pausing(let until)):
+            offers.append(offer)
+            failures = max(failures, offer.failures)
+            // What a life before knew of one lane holds for all.
+            state = .pausing(until: max(until, min(offer.notBefore, now + policy.longestPause)))
         case (.answered(let status, let retryAfter), .posting):
             switch verdict(status) {
             case .again: pause(now, policy, random, atLeast: retryAfter, &actions)

@@ -72,12 +72,23 @@ package struct ReceiptLane: Hashable, Sendable {
     /// Numbered and not known to be on disk.
     private var pending = 0
 
-    /// A lane that was found on disk, or a new one.
-    package init(_ record: ReceiptLaneRecord = ReceiptLaneRecord()) {
-        self.record = record
-        synced = record.next - 1
-        reach = record.first - 1
+    package init() {
+        record = ReceiptLaneRecord()
+        synced = 0
+        reach = 0
     }
+
+    /// A lane that was found on disk. Its record may be older than the last of its receipts, so it is read to its end once, and
+    /// its new numbers begin far behind all that may be there.
+    package init(restoring found: ReceiptLaneRecord) {
+        record = found
+        record.next = (found.next >> Self.numbersPerLife + 1) << Self.numbersPerLife
+        synced = record.next - 1
+        reach = found.first - 1
+    }
+
+    /// In bits.
+    private static let numbersPerLife = 32
 
     /// Nothing waits, on disk or in memory, and nothing is under way.
     package var isEmpty: Bool { ready.isEmpty && outgoing.isEmpty && reach == synced && pending == 0 && !isReading }
@@ -137,6 +148,9 @@ package struct ReceiptLane: Hashable, Sendable {
         for entry in entries { forget(entry) }
         settle()
     }
+
+    /// So many will never be on disk.
+    package mutating func lost(_ count: Int) { record.dropped += UInt64(count) }
 
     private mutating func take(_ entry: ReceiptEntry) {
         ready.append(entry)

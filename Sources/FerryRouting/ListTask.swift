@@ -15,10 +15,12 @@ package struct ListTask: Hashable, Sendable {
     package let request: Identifier128
     /// Digest of the content, to tell a repeat from a mistake.
     package let content: Identifier128
+    /// What its sender wants to read in receipts. It is in the content too, but a start does not read contents.
+    package let callback: String?
 
     package init(
         app: AppID, taskID: TaskID, createdAt: Instant, timeToLive: Int64, payloadBytes: UInt32, hasAlert: Bool,
-        request: Identifier128, content: Identifier128
+        request: Identifier128, content: Identifier128, callback: String? = nil
     ) {
         self.app = app
         self.taskID = taskID
@@ -28,6 +30,7 @@ package struct ListTask: Hashable, Sendable {
         self.hasAlert = hasAlert
         self.request = request
         self.content = content
+        self.callback = callback
     }
 
     package var isLiveOnly: Bool { timeToLive == 0 }
@@ -51,11 +54,13 @@ package struct ListTask: Hashable, Sendable {
     // MARK: - Bytes
 
     private static let version: UInt8 = 1
+    /// With a callback at its end.
+    private static let versionWithCallback: UInt8 = 2
 
     /// As it stands in its row.
     package var encoded: [UInt8] {
         var writer = ByteWriter()
-        writer.byte(Self.version)
+        writer.byte(callback == nil ? Self.version : Self.versionWithCallback)
         writer.string(app.text.utf8)
         writer.identifier(taskID.value)
         writer.varint(UInt64(taskID.monthDay))
@@ -66,6 +71,7 @@ package struct ListTask: Hashable, Sendable {
         writer.byte(hasAlert ? 1 : 0)
         writer.identifier(request)
         writer.identifier(content)
+        if let callback { writer.string(callback.utf8) }
         return writer.bytes
     }
 
@@ -73,18 +79,28 @@ package struct ListTask: Hashable, Sendable {
     package init?(_ bytes: [UInt8]) {
         let read: ListTask? = bytes.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes)
-            guard reader.byte() == Self.version, let name = reader.string(limit: reader.remaining),
+            guard let version = reader.byte(), version == Self.version || version == Self.versionWithCallback,
+                let name = reader.string(limit: reader.remaining),
                 let app = String(validating: name, as: UTF8.self).flatMap({ AppID($0) }),
                 let value = reader.identifier(), let day = reader.varint(), let monthDay = UInt16(exactly: day),
                 let kind = reader.byte().flatMap({ TaskID.Kind(rawValue: $0) }), let at = reader.uint64(),
                 let ttl = reader.varint(), ttl <= UInt64(Limits.timeToLiveMilliseconds),
                 let payloadBytes = reader.varint().flatMap({ UInt32(exactly: $0) }), let alert = reader.byte(),
-                alert <= 1, let request = reader.identifier(), let content = reader.identifier(), reader.isAtEnd
+                alert <= 1, let request = reader.identifier(), let content = reader.identifier()
             else { return nil }
+            var callback: String?
+            if version == Self.versionWithCallback {
+                guard let text = reader.string(limit: MessageTraits.callbackBytes),
+                    let found = String(validating: text, as: UTF8.self)
+                else { return nil }
+                callback = found
+            }
+            guard reader.isAtEnd else { return nil }
             return ListTask(
                 app: app, taskID: TaskID(value, monthDay: monthDay, kind: kind),
                 createdAt: Instant(milliseconds: Int64(bitPattern: at)), timeToLive: Int64(ttl),
-                payloadBytes: payloadBytes, hasAlert: alert == 1, request: request, content: content)
+                payloadBytes: payloadBytes, hasAlert: alert == 1, request: request, content: content,
+                callback: callback)
         }
         guard let read else { return nil }
         self = read

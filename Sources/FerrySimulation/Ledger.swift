@@ -33,6 +33,8 @@ final class Ledger {
     var tokens: [Int: TokenFacts] = [:]
     /// Ends of messages that a backend's endpoint has been told of.
     var toldReceipts: Set<ToldReceipt> = []
+    /// What apps were handed, as what.
+    var handedTasks: Set<HandedTask> = []
     var apiTokens: [APITokenFacts] = []
     /// Tasks with stored content, by the number of their first post.
     var lists: [Int: ListFacts] = [:]
@@ -140,6 +142,9 @@ final class Ledger {
             throw fail("P1", "an app was handed what nobody posted")
         }
         posts[number].isHanded = true
+        // A task that its sender never heard of may be there too: the answer was lost, and the repeat became another.
+        let owners = [devices[device].cid, devices[device].formerCID].compactMap { $0 }
+        handedTasks.insert(HandedTask(post: number, owners: owners, task: push.taskID.description))
         guard isRepeat, !isExcused, !posts[number].mayBeTwice else { return }
         throw fail("P3", "post \(number) was handed to an app of device \(device) twice")
     }

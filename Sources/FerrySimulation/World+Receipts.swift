@@ -10,8 +10,8 @@ extension World {
         report(Violation(promise: "P7", what: "\(waitingReceipts.count) batches of receipts are under way at once"))
     }
 
-    /// One lane for each partition that ever was a shard's own.
-    private static var lanesAtMost: Int { shardsAtMost }
+    /// One lane for each partition that ever was a shard's own, and one more.
+    private static var lanesAtMost: Int { 2 * shardsAtMost }
 
     /// The endpoint answers, or cannot now: it does so later, or never, where a crash comes between.
     func answerReceipts() {
@@ -35,19 +35,29 @@ extension Ledger {
         let task: String
     }
 
+    /// `owners`: what the device was called, or before that: it may have been handed as either.
+    struct HandedTask: Hashable {
+        let post: Int
+        let owners: [CID]
+        let task: String
+    }
+
     func receiptTold(_ row: [UInt8]) throws(Violation) {
         guard let receipt = Receipt(row) else { throw fail("receipts", "a receipt cannot be read") }
         guard case .ended(let message) = receipt else { return }
         toldReceipts.insert(ToldReceipt(cid: message.cid, task: message.name.taskID.description))
     }
 
-    /// A push to many is answered before anybody knows who gets it.
-    func isOwedReceipt(_ post: Post) -> Bool {
-        post.isAccepted && (!(post.isForAll || post.isTagged) || post.isHanded)
-    }
+    /// A push to many is answered before anybody knows who gets it: it is owed where it was handed.
+    func isOwedReceipt(_ post: Post) -> Bool { post.isAccepted && !post.isForAll && !post.isTagged }
 
-    /// Everything has ended: each message that a backend was told to be accepted has been told to be over.
+    /// Everything has ended: each message that a backend was told to be accepted has been told to be over, and each that an app
+    /// was handed.
     func checkReceipts() throws(Violation) {
+        for handed in handedTasks {
+            guard handed.owners.contains(where: { toldReceipts.contains(ToldReceipt(cid: $0, task: handed.task)) })
+            else { throw fail("receipts", "post \(handed.post) was handed to an app, and no receipt told of it") }
+        }
         for post in posts where isOwedReceipt(post) {
             guard let task = post.taskID, let cid = devices[post.device].cid else { continue }
             // What was under way when its device was erased came to the one or to the other.

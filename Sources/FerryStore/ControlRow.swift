@@ -56,6 +56,9 @@ package struct ControlRow: Equatable, Sendable {
     }
 
     package var name: ControlName { ControlName(table, partition, key) }
+
+    /// What is written can be read again.
+    package var isReadable: Bool { key.count <= Self.keyBytes && (value?.count ?? 0) <= Self.valueBytes }
 }
 
 /// Under what a control row lies in the tables: the table, the partition, the row's own key.
@@ -121,87 +124,5 @@ extension ByteReader {
             rows.append(row)
         }
         return rows
-    }
-}
-
-/// Rows that the journal has and the tables may not have yet.
-package struct ControlJournal: Sendable {
-    private struct Change: Sendable {
-        var value: [UInt8]?
-        /// The segment of the last record.
-        var segment: UInt32
-        /// An earlier value may have a row in the tables.
-        var isInTables: Bool
-        /// Told to a retirement that is not over yet.
-        var isTold = false
-    }
-
-    private var changes: [ControlName: Change] = [:]
-    /// Of names and values.
-    package private(set) var bytes = 0
-
-    package init() {}
-
-    package var count: Int { changes.count }
-
-    /// The row is on disk, in `segment`.
-    package mutating func note(_ row: ControlRow, segment: UInt32) {
-        let name = row.name
-        let old = changes[name]
-        // A queue's key is used once: what came and went within the journal never was in the tables.
-        let isInTables = old.map { $0.isInTables || $0.isTold } ?? !(row.table.isQueue && row.value != nil)
-        if row.value == nil, !isInTables, row.table.isQueue {
-            remove(name)
-            return
-        }
-        bytes += (row.value?.count ?? 0) - (old?.value?.count ?? 0) + (old == nil ? name.bytes.count : 0)
-        changes[name] = Change(value: row.value, segment: segment, isInTables: isInTables)
-    }
-
-    /// The row was found in the journal at a start.
-    package mutating func restore(_ row: ControlRow, segment: UInt32) {
-        let name = row.name
-        bytes += name.bytes.count + (row.value?.count ?? 0)
-        changes[name] = Change(value: row.value, segment: segment, isInTables: true)
-    }
-
-    private mutating func remove(_ name: ControlName) {
-        guard let old = changes.removeValue(forKey: name) else { return }
-        bytes -= name.bytes.count + (old.value?.count ?? 0)
-    }
-
-    /// What the tables are to take over with the segment.
-    package mutating func tell(upTo segment: UInt32) -> [ControlRow] {
-        var rows: [ControlRow] = []
-        for (name, change) in changes where change.segment <= segment {
-            if let row = name.row(change.value) { rows.append(row) }
-        }
-        for row in rows { changes[row.name]?.isTold = true }
-        return rows
-    }
-
-    /// The tables have what was told.
-    package mutating func forgetTold() {
-        let told = changes.filter(\.value.isTold).map(\.key)
-        for name in told { remove(name) }
-    }
-
-    /// Puts what the journal knows over rows that were read from the tables, in the order of their keys: all that are after
-    /// `after` and, unless `isEnd`, not behind the last of `rows`.
-    package func over(
-        _ rows: [ControlRow], _ table: ControlTable, _ partition: Partition, after: [UInt8]?, isEnd: Bool
-    ) -> [ControlRow] {
-        let first = ControlName(table, partition, after ?? []).bytes
-        let prefix = ControlName(table, partition, []).bytes
-        let last = isEnd ? nil : rows.last?.name.bytes
-        var merged = rows.filter { changes[$0.name] == nil }
-        for (name, change) in changes where change.value != nil {
-            guard name.bytes.starts(with: prefix),
-                first.lexicographicallyPrecedes(name.bytes) || (after == nil && first == name.bytes),
-                last.map({ !$0.lexicographicallyPrecedes(name.bytes) }) ?? true, let row = name.row(change.value)
-            else { continue }
-            merged.append(row)
-        }
-        return merged.sorted { $0.key.lexicographicallyPrecedes($1.key) }
     }
 }

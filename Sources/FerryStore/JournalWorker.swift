@@ -38,6 +38,8 @@ struct JournalWorker {
     private var batchBytes = 0
     /// What waits for the batch, each with the count of appends that were asked for before it.
     private var followers: [(after: Int, shard: Int, request: StoreRequest)] = []
+    /// By shard: the ticket of the last append that the disk refused, and why. Of several in one batch the first.
+    private var refusals: [(ticket: UInt64, failure: StoreFailure)?]
 
     private struct Append {
         var shard: Int
@@ -60,6 +62,7 @@ struct JournalWorker {
         self.tables = tables
         self.sinks = sinks
         self.closing = closing
+        refusals = Array(repeating: nil, count: sinks.count)
     }
 
     /// What a step came to.
@@ -117,7 +120,10 @@ struct JournalWorker {
     /// Takes the next item of the queue, or makes room for it first and leaves it there if that does not work out.
     private mutating func take(_ item: JournalItem) {
         switch item {
-        case .request(.append(let ticket, let records, let highest), let shard):
+        case .request(.append(let ticket, _, _, let knows), let shard) where isVoid(shard, knows):
+            // All of the shard's before it have their answers: the last of those that were tried is the refusal.
+            if let failure = refusals[shard]?.failure { sinks[shard]([.refused(ticket: ticket, failure)]) }
+        case .request(.append(let ticket, let records, let highest, _), let shard):
             let isFull = batch.count >= options.batchPieces || batchBytes + records.count > options.batchBytes
             if isFull, !batch.isEmpty {
                 commit()
@@ -133,6 +139,11 @@ struct JournalWorker {
             isStopping = true
         }
         next += 1
+    }
+
+    /// It was asked for by who did not know of a refusal.
+    private func isVoid(_ shard: Int, _ knows: UInt64) -> Bool {
+        refusals[shard].map { knows < $0.ticket } ?? false
     }
 
     private mutating func commit() {
@@ -157,7 +168,10 @@ struct JournalWorker {
                 return
             case .refused(let failure):
                 wasFull = failure.kind == .full
-                for append in batch { events[append.shard].append(.refused(ticket: append.ticket, failure)) }
+                for append in batch {
+                    if events[append.shard].isEmpty { refusals[append.shard] = (append.ticket, failure) }
+                    events[append.shard].append(.refused(ticket: append.ticket, failure))
+                }
             }
         }
         post(events)

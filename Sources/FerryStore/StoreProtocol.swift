@@ -59,7 +59,10 @@ package struct SegmentRemains: Equatable, Sendable {
 package enum StoreRequest: Sendable {
     /// Appends `records`, encoded by `RecordCodec`, in one piece. Answered, after the sync, by `.committed` or `.refused`
     /// with the same ticket; a shard's appends are answered in the order in which they were asked for.
-    case append(ticket: UInt64, records: [UInt8], highest: [(partition: Partition, seq: Seq)])
+    /// `knows` is the ticket of the last refusal that the shard had seen: where a later one was refused, so is this, and what
+    /// is on disk never builds on what is not.
+    case append(
+        ticket: UInt64, records: [UInt8], highest: [(partition: Partition, seq: Seq)], knows: UInt64 = .max)
     /// Removes table rows of messages that ended, once everything appended before by this shard has its answer, whichever.
     /// A drop that a gap tells of must be on disk before; of other ends no record is missed. For messages of retired segments, and for those that `.remains` has named; asked for no later than the `.remains` of the segment
     /// that holds the record of the end.
@@ -79,7 +82,8 @@ package enum StoreRequest: Sendable {
 package enum StoreEvent: Sendable {
     /// The records of that append lie at `offset` of `segment`, synced.
     case committed(ticket: UInt64, segment: UInt32, offset: UInt32)
-    /// The append is not on disk and will not be after a restart either.
+    /// The append is not on disk and will not be after a restart either; nor are the shard's appends that were asked for
+    /// without knowing of it. Each of them is answered too.
     case refused(ticket: UInt64, StoreFailure)
     case messages(ticket: UInt64, [AcceptedMessage?])
     case device(CID, DeviceRecord?)

@@ -71,6 +71,46 @@ internal import Testing
         #expect(try await endpoint.taken(1)[0].fields["custom_callback"] as? String == "order-7")
     }
 
+    /// The content, which has it too, is not read at a start.
+    @Test(arguments: shardCounts)
+    func `what the sender of a list wanted to read comes back for all of its devices, after a restart too`(
+        shards: Int
+    ) async throws {
+        let endpoint = try await ReceiptEndpoint()
+        let world = try await Self.world(shards, endpoint)
+        var identities: [TestIdentity] = []
+        for _ in 0..<4 {
+            let device = try await RawDevice(world)
+            identities.append(try await device.register())
+            try await device.sayBye()
+        }
+        let backend = try await Backend(world)
+        let body = try Backend.json([
+            "request_id": Backend.freshRequestID(), "audience": "all",
+            "settings": ["custom_callback": "order-8"], "push_message": ["transmission": "hello"],
+        ])
+        let content = try await backend.call(
+            "POST", "/v2/shop/push/list/message", headers: ["token: \(backend.token)"], body: body)
+        let task = try #require((try content.object()["data"] as? [String: String])?["taskid"], "\(content.text)")
+        let targets = try Backend.json([
+            "taskid": task, "audience": ["cid": identities.map(\.cid.description)], "is_async": false,
+        ])
+        let answer = try await backend.call(
+            "POST", "/v2/shop/push/list/cid", headers: ["token: \(backend.token)"], body: targets)
+        #expect(answer.status == 200, "\(answer.text)")
+        for turn in 0..<2 {
+            for identity in identities[(2 * turn)..<(2 * turn + 2)] {
+                let device = try await RawDevice(world)
+                try await device.login(identity)
+                try await device.ack(try await device.push().seq)
+            }
+            for line in try await endpoint.taken(2) {
+                #expect(line.task == task && line.fields["custom_callback"] as? String == "order-8")
+            }
+            if turn == 0 { try await world.restartAfterKill() }
+        }
+    }
+
     @Test(arguments: shardCounts)
     func `what was noted while the endpoint is down survives a kill, and comes when it is back`(
         shards: Int
@@ -155,6 +195,43 @@ internal import Testing
         #expect(endpoint.requests == 2)
         try await elsewhere.answer("status 200")
         #expect(elsewhere.requests == 0)
+    }
+
+    /// The body is nobody's concern: these were sent again and again until they were too old.
+    @Test(arguments: ["body", "drip"])
+    func `an answer whose body never ends is an answer`(mode: String) async throws {
+        let endpoint = try await ReceiptEndpoint()
+        try await endpoint.answer(mode)
+        let world = try await Self.world(1, endpoint, [:], ["receiptDeadlineMs": 200])
+        let device = try await RawDevice(world)
+        let identity = try await device.register()
+        let backend = try await Backend(world)
+        for number in 0..<3 {
+            let task = try await backend.push(identity.cid, "\(number)").taskID
+            try await device.ack(try await device.push().seq)
+            #expect(try await endpoint.next().task == task)
+        }
+        try await world.stop()
+        #expect(endpoint.requests == 3)
+    }
+
+    @Test func `an answer whose head never ends is none, and costs no memory`() async throws {
+        let (endless, quick) = (try await ReceiptEndpoint(), try await ReceiptEndpoint())
+        try await endless.answer("head")
+        let world = try await World(shards: 1, ["receiptPauseMs": 20], starts: false)
+        try world.configureApps(receipts: ["url": endless.url], second: ["url": quick.url])
+        try await world.start()
+        var tasks: [String] = []
+        for app in [TestApp.first, .second] {
+            let device = try await RawDevice(world, app: app)
+            let identity = try await device.register()
+            tasks.append(try await Backend(world, app: app).push(identity.cid, "hello").taskID)
+            try await device.ack(try await device.push().seq)
+        }
+        #expect(try await quick.taken(1)[0].task == tasks[1])
+        for _ in 0..<3 { #expect(try await endless.next().task == tasks[0]) }
+        try await endless.answer("status 200")
+        #expect(try await endless.taken(1)[0].task == tasks[0])
     }
 
     @Test func `with retries switched off, whatever is answered is the end of it`() async throws {

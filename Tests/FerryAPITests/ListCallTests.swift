@@ -136,6 +136,27 @@ struct ListCallTests {
         #expect(audience(.tag, tags, #"{"speed":-1}"#).failure?.message.contains("settings.speed is invalid") == true)
     }
 
+    /// It is kept as one row, which a start must be able to read.
+    @Test func `An audience whose values together are too long to be kept is refused by the name of the fault`() {
+        var users = UserLimits()
+        users.tagCharacters = 256
+        let value = String(repeating: "\u{1F6A2}", count: 256)
+        func failure(_ conditions: Int) -> APIError? {
+            let values = (0..<100).map { "\"\($0)" + value.dropFirst($0 < 10 ? 1 : 2) + "\"" }
+            let condition = #"{"key":"custom_tag","opt_type":"or","values":["# + values.joined(separator: ",") + "]}"
+            let tag = [String](repeating: condition, count: conditions).joined(separator: ",")
+            let body =
+                #"{"request_id":"request-0001","audience":{"tag":[\#(tag)]},"push_message":{"transmission":"x"}}"#
+            return parse(
+                .list(.tag), body, limits: APILimits(bodyBytes: 1 << 24, users: users)
+            ).error
+        }
+        #expect(failure(5) == nil)
+        let error = failure(6)
+        #expect(error?.code == 20_001)
+        #expect(error?.message.contains("audience.tag size over limit: values of ") == true, "\(error?.message ?? "")")
+    }
+
     @Test func `The answer by names tells each name's devices`() throws {
         let task = TaskID(try #require(Identifier128(hex: Self.cid)), monthDay: 1231, kind: .list)
         let first = try #require(CID(hex: Self.cid))

@@ -35,6 +35,14 @@ internal import Testing
         #expect(DeviceProfile.read(later) == nil)
     }
 
+    @Test func `as many and as long tags as a device may ever have are read again`() throws {
+        let app = try #require(AppID("shop"))
+        var profile = DeviceProfile()
+        profile.tags = (0..<20_000).map { "\($0)" } + [String(repeating: "\u{1F6A2}", count: 65_536)]
+        let found = try #require(DeviceProfile.read(profile.row(of: app)))
+        #expect(found.profile == profile)
+    }
+
     @Test(arguments: [
         ("+1", BadgeChange.add(1)), ("-12", .add(-12)), ("0", .set(0)), ("5", .set(5)),
         ("999999999", .set(999_999_999)),

@@ -98,7 +98,7 @@ internal import Testing
             writing = []
             reading = nil
             outgoing = []
-            lane = ReceiptLane(record)
+            lane = ReceiptLane(restoring: record)
         }
 
         func check() throws(Violation) {

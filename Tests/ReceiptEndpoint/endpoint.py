@@ -4,7 +4,8 @@
 Usage: endpoint.py [--port N] [--tls CERTIFICATE KEY]
 Prints one line of JSON with its port, then one for each request: its path, its lines, and how it was answered. Commands
 come on stdin, one a line: `status N` answers with that status, `hang` never answers, `garbage` answers what is no HTTP,
-`hangup` closes without an answer, `redirect URL` sends the client elsewhere, `slow SECONDS` answers late.
+`hangup` closes without an answer, `redirect URL` sends the client elsewhere, `slow SECONDS` answers late, `body` answers
+with 200 and a body that never ends, `head` with 200 and a head that never ends, `drip` with a few bytes of a body now and then.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ class Endpoint(BaseHTTPRequestHandler):
             say(said)
             self.wfile.write(b"\x00\x01 this is no answer\r\n\r\n")
             self.close_connection = True
+        elif how[0] in ("body", "head", "drip"):
+            say(said)
+            self.close_connection = True
+            self.flood(how[0])
         else:
             if how[0] == "slow":
                 time.sleep(float(how[1]))
@@ -60,6 +65,20 @@ class Endpoint(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "2")
             self.end_headers()
             self.wfile.write(b"ok")
+
+    def flood(self, what: str) -> None:
+        try:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            if what == "head":
+                while True:
+                    self.wfile.write(b"X-More: " + b"x" * 1000 + b"\r\n")
+            self.wfile.write(b"Transfer-Encoding: chunked\r\n\r\n")
+            while True:
+                self.wfile.write(b"3e8\r\n" + b"x" * 1000 + b"\r\n" if what == "body" else b"1\r\nx\r\n")
+                if what == "drip":
+                    time.sleep(0.02)
+        except OSError:
+            pass
 
     def log_message(self, *_: object) -> None:
         pass

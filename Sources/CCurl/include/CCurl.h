@@ -24,8 +24,8 @@ ccurl_client *ccurl_create(void);
 // Ends all requests that are under way.
 void ccurl_destroy(ccurl_client *client);
 // Begins to send `body`, which is copied, to an http or https address. Redirects are not followed, certificates are checked
-// against `authority_file` or, when it is NULL, against what the system trusts. `headers` ends with NULL; an answer's body
-// is thrown away. 1, or 0 when the request could not be begun.
+// against `authority_file` or, when it is NULL, against what the system trusts. An answer counts when its head is complete;
+// its body is thrown away. 1, or 0 when the request could not be begun.
 int ccurl_post(ccurl_client *client, uint64_t token, const char *url, const char *authority_file,
                const char *content_type, const uint8_t *body, size_t count, long connect_milliseconds,
                long total_milliseconds);

@@ -18,6 +18,11 @@ extension AudienceExpression {
             }
         }
         guard !conditions.isEmpty else { throw .empty(fields.path(name)) }
+        let bytes = conditions.reduce(0) { $0 + $1.values.reduce(0) { $0 + $1.utf8.count } }
+        guard bytes <= UserLimits.audienceBytes else {
+            throw .overLimit(
+                fields.path(name), "values of \(bytes) bytes together, at most \(UserLimits.audienceBytes)")
+        }
         self.init(conditions)
     }
 

@@ -85,6 +85,8 @@ package struct UserLimits: Hashable, Sendable {
     /// Conditions of an audience, and values of each.
     static let conditions = 20
     static let values = 200
+    /// Bytes of all values of an audience: it is kept as one row.
+    static let audienceBytes = 524_288
     /// Bytes of a region, a model, a value of a condition.
     static let textBytes = 128
 }

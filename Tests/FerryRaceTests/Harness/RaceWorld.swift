@@ -2,6 +2,7 @@ internal import FerryAPNS
 internal import FerryCore
 internal import FerryGateway
 internal import FerryIO
+internal import FerryReceipts
 internal import FerryRouting
 internal import FerrySession
 internal import FerryStore
@@ -27,15 +28,18 @@ final class RaceWorld {
     private var store: SteppedStore
     private(set) var gateway: SteppedGateway
     private(set) var wake = HeldWake()
+    /// Where the app wants receipts.
+    let receipts: HeldReceipts?
     private var peers: [RacePeer] = []
 
-    init(shards: Int = 1, _ change: (inout GatewayConfiguration) -> Void = { _ in }) throws {
+    init(shards: Int = 1, wantsReceipts: Bool = false, _ change: (inout GatewayConfiguration) -> Void = { _ in }) throws
+    {
         EventLog.silence()
         let app = try #require(AppID("raced"))
         let identity = try #require(Identity(key: [UInt8](repeating: 7, count: 32)))
         let entry = App(
             id: app, key: "key", secret: String(decoding: Self.appSecret, as: UTF8.self), masterSecret: "master",
-            name: nil, topic: nil)
+            name: nil, topic: nil, receipts: wantsReceipts ? ReceiptTarget(url: "http://raced") : nil)
         var configuration = GatewayConfiguration(identity: identity)
         configuration.apps = AppRegistry([entry])
         configuration.shards = shards
@@ -50,20 +54,23 @@ final class RaceWorld {
         self.configuration = configuration
         apiToken = identity.apiToken(
             app: entry, expiresAt: clock.now + .seconds(8_640_000), nonce: [1, 2, 3, 4, 5, 6, 7, 8])
-        (store, gateway) = try Self.start(configuration, disk, tables, wake, clock)
+        receipts = wantsReceipts ? HeldReceipts() : nil
+        (store, gateway) = try Self.start(configuration, disk, tables, wake, receipts, clock)
     }
 
     private static func start(
         _ configuration: GatewayConfiguration, _ disk: MemoryDisk, _ tables: MemoryTables, _ wake: HeldWake,
-        _ clock: HandClock
+        _ receipts: HeldReceipts?, _ clock: HandClock
     ) throws -> (SteppedStore, SteppedGateway) {
         var options = StoreOptions(folder: "raced", clock: { clock.now })
         options.segmentBytes = configuration.segmentBytes
         options.keptSegments = configuration.keptSegments
         options.diskReserveBytes = configuration.diskReserveBytes ?? options.diskReserveBytes
+        options.namesMessages = receipts != nil
         let store = try SteppedStore.inMemory(options, disk: disk, tables: tables)
         let gateway = try SteppedGateway(
-            configuration, store: store, wake: wake, seed: 1, clock: { clock.now }, wallClock: { clock.wall },
+            configuration, store: store, wake: wake, receipts: receipts, seed: 1, clock: { clock.now },
+            wallClock: { clock.wall },
             raise: { _ in })
         return (store, gateway)
     }
@@ -108,7 +115,7 @@ final class RaceWorld {
         disk = disk.afterCrash(.lost)
         tables = tables.afterCrash()
         wake = HeldWake()
-        (store, gateway) = try Self.start(configuration, disk, tables, wake, clock)
+        (store, gateway) = try Self.start(configuration, disk, tables, wake, receipts, clock)
     }
 
     /// Makes the gateway let go of all devices that are offline and have nothing kept: what the journal says of them goes to
@@ -215,6 +222,29 @@ final class HeldWake: WakeChannel {
             return state.open
         }
         for tell in open { tell(answer) }
+    }
+
+    func close() {}
+}
+
+/// A way to backends' endpoints that takes all at once, or nothing.
+final class HeldReceipts: ReceiptChannel {
+    private let state = Mutex<(told: [EndedMessage], isOpen: Bool)>(([], true))
+
+    /// What it has taken, in any life.
+    var told: [EndedMessage] { state.withLock { $0.told } }
+    /// Takes nothing from now on, or all again: what it was offered meanwhile waits for the next life.
+    func open(_ isOpen: Bool) { state.withLock { $0.isOpen = isOpen } }
+
+    func offer(_ batch: ReceiptBatch, told tell: @escaping @Sendable (ReceiptProgress) -> Void) {
+        let isTaken = state.withLock { state in
+            guard state.isOpen else { return false }
+            for entry in batch.entries {
+                if case .ended(let message)? = Receipt(entry.row) { state.told.append(message) }
+            }
+            return true
+        }
+        if isTaken { tell(.taken) }
     }
 
     func close() {}
