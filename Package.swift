@@ -108,7 +108,7 @@ let package = Package(
             name: "FerryRaceTests",
             dependencies: [
                 "FerryCore", "FerryWire", "FerryRouting", "FerryIO", "FerrySession", "FerryAPI", "FerryAPNS",
-                "FerryStore",
+                "FerryStore", "FerryStats",
                 "FerryClientCore", "FerryReceipts", "FerryGateway",
             ]),
         .testTarget(name: "EndToEndTests", dependencies: ["ferry", "FerryCore", "FerryWire", "FerryIO"]),

@@ -1,7 +1,7 @@
 package import FerryCore
 
 /// The names that backends gave the devices of one app. A device has one at most; a name has several devices. It decides and
-/// does no I/O: whoever drives it puts the changes on disk before it answers.
+/// does no I/O: whoever drives it puts the changes on disk before it answers. Names are compared byte for byte.
 package struct AliasDirectory: Sendable {
     /// What the row of a device says from now on.
     package struct Change: Hashable, Sendable {
@@ -39,8 +39,8 @@ package struct AliasDirectory: Sendable {
     }
 
     /// In the order of their cids; none is empty.
-    private var devices: [String: [CID]] = [:]
-    private var aliases: [CID: String] = [:]
+    private var devices: [ExactText: [CID]] = [:]
+    private var aliases: [CID: ExactText] = [:]
 
     package init() {}
 
@@ -49,25 +49,25 @@ package struct AliasDirectory: Sendable {
     /// What it takes of memory, about.
     package var bytes: Int { aliases.count * 96 + devices.count * 128 }
 
-    package func alias(of cid: CID) -> String? { aliases[cid] }
+    package func alias(of cid: CID) -> String? { aliases[cid]?.text }
 
     /// In the order of their cids.
-    package func devices(of alias: String) -> [CID] { devices[alias] ?? [] }
+    package func devices(of alias: String) -> [CID] { devices[ExactText(alias)] ?? [] }
 
     /// A row that was found at a start.
-    package mutating func restore(_ cid: CID, _ alias: String) { set(cid, alias) }
+    package mutating func restore(_ cid: CID, _ alias: String) { set(cid, ExactText(alias)) }
 
     /// All of the call or nothing: entries in order, so the last of one device holds; names are counted when all is done. The
     /// changes name each device of the call once, whether something changed for it or not: a row that is written again makes
     /// an answer wait for what another call has not on disk yet.
     package mutating func bind(_ bindings: [Binding], limit: Int) throws(Full) -> [Change] {
-        var former: [Change] = []
+        var former: [(cid: CID, alias: ExactText?)] = []
         for binding in bindings {
-            former.append(Change(binding.cid, aliases[binding.cid]))
-            set(binding.cid, binding.alias)
+            former.append((binding.cid, aliases[binding.cid]))
+            set(binding.cid, ExactText(binding.alias))
         }
         for (place, binding) in bindings.enumerated().reversed()
-        where aliases[binding.cid] == binding.alias && devices(of: binding.alias).count > limit {
+        where isBound(binding) && devices(of: binding.alias).count > limit {
             let count = devices(of: binding.alias).count
             for change in former.reversed() { set(change.cid, change.alias) }
             throw Full(place: place, alias: binding.alias, devices: count)
@@ -77,9 +77,11 @@ package struct AliasDirectory: Sendable {
 
     /// What is not bound so stays as it is.
     package mutating func unbind(_ bindings: [Binding]) -> [Change] {
-        for binding in bindings where aliases[binding.cid] == binding.alias { set(binding.cid, nil) }
+        for binding in bindings where isBound(binding) { set(binding.cid, nil) }
         return changes(of: bindings.map(\.cid))
     }
+
+    private func isBound(_ binding: Binding) -> Bool { aliases[binding.cid] == ExactText(binding.alias) }
 
     /// Takes the name from all of its devices.
     package mutating func drop(_ alias: String) -> [Change] {
@@ -97,10 +99,10 @@ package struct AliasDirectory: Sendable {
     /// The rows of these devices as they are now, each once.
     package func changes(of cids: [CID]) -> [Change] {
         var seen: Set<CID> = []
-        return cids.compactMap { seen.insert($0).inserted ? Change($0, aliases[$0]) : nil }
+        return cids.compactMap { seen.insert($0).inserted ? Change($0, aliases[$0]?.text) : nil }
     }
 
-    private mutating func set(_ cid: CID, _ alias: String?) {
+    private mutating func set(_ cid: CID, _ alias: ExactText?) {
         let old = aliases[cid]
         guard old != alias else { return }
         if let old {

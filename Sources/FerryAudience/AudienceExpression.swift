@@ -1,4 +1,7 @@
-/// Which devices of an app a call is for: those that meet all conditions. Without conditions, all.
+internal import FerryCore
+
+/// Which devices of an app a call is for: those that meet all conditions. Without conditions, all. Values are compared byte for
+/// byte.
 package struct AudienceExpression: Hashable, Sendable {
     /// What a condition looks at.
     package enum Field: UInt8, Hashable, Sendable, CaseIterable {
@@ -66,23 +69,44 @@ package struct AudienceExpression: Hashable, Sendable {
 
     /// `phoneType` is what holds, whoever said it.
     package func matches(_ profile: DeviceProfile, phoneType: PhoneType?) -> Bool {
-        conditions.allSatisfy { $0.isMet(by: profile, phoneType) }
+        AudienceFilter(self).matches(profile, phoneType)
     }
 }
 
-extension AudienceExpression.Condition {
-    fileprivate func isMet(by profile: DeviceProfile, _ phoneType: PhoneType?) -> Bool {
-        func has(_ value: String) -> Bool {
-            switch field {
-            case .phoneType: phoneType?.name == value
-            case .region: !profile.region.isEmpty && profile.region == value
-            case .customTag: profile.tags.contains(value)
+/// An expression, ready to be asked of many devices: what it costs to ask grows with the tags of a device, not with the values.
+struct AudienceFilter: Sendable {
+    private struct Condition: Sendable {
+        let field: AudienceExpression.Field
+        let operation: AudienceExpression.Operation
+        let values: Set<ExactText>
+    }
+
+    private let conditions: [Condition]
+
+    init(_ expression: AudienceExpression) {
+        conditions = expression.conditions.map {
+            Condition(field: $0.field, operation: $0.operation, values: Set($0.values.map { ExactText($0) }))
+        }
+    }
+
+    func matches(_ profile: DeviceProfile, _ phoneType: PhoneType?) -> Bool {
+        conditions.allSatisfy { condition in
+            // A device has no tag twice.
+            let count =
+                switch condition.field {
+                case .phoneType: Self.count(phoneType?.name, condition.values)
+                case .region: Self.count(profile.region.isEmpty ? nil : profile.region, condition.values)
+                case .customTag: profile.tags.count { condition.values.contains(ExactText($0)) }
+                }
+            return switch condition.operation {
+            case .or: count > 0
+            case .and: count == condition.values.count
+            case .not: count == 0
             }
         }
-        return switch operation {
-        case .or: values.contains(where: has)
-        case .and: values.allSatisfy(has)
-        case .not: !values.contains(where: has)
-        }
+    }
+
+    private static func count(_ text: String?, _ values: Set<ExactText>) -> Int {
+        text.map { values.contains(ExactText($0)) } == true ? 1 : 0
     }
 }

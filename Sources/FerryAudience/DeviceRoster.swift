@@ -18,7 +18,7 @@ package struct DeviceRoster: Sendable {
 
     private var entries = OrderedDevices<Entry>()
     /// By tag; none is empty.
-    private var tagged: [String: OrderedDevices<Void>] = [:]
+    private var tagged: [ExactText: OrderedDevices<Void>] = [:]
     /// Registered devices.
     package private(set) var count = 0
     /// Devices with a row.
@@ -113,23 +113,23 @@ package struct DeviceRoster: Sendable {
         guard let place = entries.place(of: cid) else { return }
         let old = entries[place].value.profile.first ?? Self.empty
         var profile = profile
-        if old.tags != profile.tags {
-            for tag in old.tags { untag(cid, tag) }
+        if !old.tags.isExactly(profile.tags) {
+            for tag in old.tags { untag(cid, ExactText(tag)) }
             // The same text of many devices is in memory once.
-            profile.tags = profile.tags.map { tag(cid, $0) }
+            profile.tags = profile.tags.map { tag(cid, ExactText($0)) }
             tagCount += profile.tags.count - old.tags.count
         }
         profileCount += (profile.isEmpty ? 0 : 1) - entries[place].value.profile.count
         entries[place].value.profile = profile.isEmpty ? [] : [profile]
     }
 
-    private mutating func tag(_ cid: CID, _ tag: String) -> String {
+    private mutating func tag(_ cid: CID, _ tag: ExactText) -> String {
         if tagged[tag] == nil { tagged[tag] = OrderedDevices() }
         if tagged[tag]?.place(of: cid) == nil { tagged[tag]?.insert(cid, ()) }
-        return tagged.index(forKey: tag).map { tagged[$0].key } ?? tag
+        return (tagged.index(forKey: tag).map { tagged[$0].key } ?? tag).text
     }
 
-    private mutating func untag(_ cid: CID, _ tag: String) {
+    private mutating func untag(_ cid: CID, _ tag: ExactText) {
         tagged[tag]?.remove(cid)
         if tagged[tag]?.count == 0 { tagged[tag] = nil }
     }
@@ -154,13 +154,15 @@ package struct DeviceRoster: Sendable {
     ) -> Slice {
         var slice = Slice()
         var last = cursor
+        let tagged = narrowest(audience)
+        let filter = AudienceFilter(audience)
         for _ in 0..<max(1, visits) {
-            guard slice.devices.count < max(1, limit), let cid = candidate(for: audience, after: last) else {
+            guard slice.devices.count < max(1, limit), let cid = candidate(in: tagged, after: last) else {
                 slice.cursor = slice.devices.count < max(1, limit) ? nil : last
                 return slice
             }
             last = cid
-            if isMember(cid, of: audience) { slice.devices.append(cid) }
+            if isMember(cid, of: filter) { slice.devices.append(cid) }
         }
         slice.cursor = last
         return slice
@@ -168,34 +170,38 @@ package struct DeviceRoster: Sendable {
 
     /// Whether the device is there and meets the conditions.
     package func isMember(_ cid: CID, of audience: AudienceExpression) -> Bool {
-        guard let place = entries.place(of: cid), entries[place].value.isRegistered else { return false }
-        let entry = entries[place].value
-        return audience.matches(entry.profile.first ?? Self.empty, phoneType: entry.phoneType)
+        isMember(cid, of: AudienceFilter(audience))
     }
 
-    /// The next device that may be in it: of those with a tag that it must have, else of all.
-    private func candidate(for audience: AudienceExpression, after cursor: CID?) -> CID? {
-        guard let tags = narrowest(audience) else {
-            return entries.place(after: cursor).map { entries[$0].cid }
-        }
+    private func isMember(_ cid: CID, of filter: AudienceFilter) -> Bool {
+        guard let place = entries.place(of: cid), entries[place].value.isRegistered else { return false }
+        let entry = entries[place].value
+        return filter.matches(entry.profile.first ?? Self.empty, entry.phoneType)
+    }
+
+    /// The next device that is in one of the lists; nil for any device.
+    private func candidate(in lists: [OrderedDevices<Void>]?, after cursor: CID?) -> CID? {
+        guard let lists else { return entries.place(after: cursor).map { entries[$0].cid } }
         var first: CID?
-        for tag in tags {
-            guard let devices = tagged[tag], let place = devices.place(after: cursor) else { continue }
+        for devices in lists {
+            guard let place = devices.place(after: cursor) else { continue }
             let cid = devices[place].cid
             if first.map({ cid < $0 }) ?? true { first = cid }
         }
         return first
     }
 
-    /// Tags of which every device of the audience has one, with the fewest devices; nil when there are no such tags.
-    private func narrowest(_ audience: AudienceExpression) -> [String]? {
-        var found: [String]?
+    /// The devices of tags of which every device of the audience has one, the fewest that there are; nil when there are no such
+    /// tags.
+    private func narrowest(_ audience: AudienceExpression) -> [OrderedDevices<Void>]? {
+        var found: [OrderedDevices<Void>]?
         var least = Int.max
         func consider(_ tags: [String]) {
-            let size = tags.reduce(0) { $0 + (tagged[$1]?.count ?? 0) }
+            let lists = tags.compactMap { tagged[ExactText($0)] }
+            let size = lists.reduce(0) { $0 + $1.count }
             guard size < least else { return }
             least = size
-            found = tags
+            found = lists
         }
         for condition in audience.conditions where condition.field == .customTag {
             switch condition.operation {

@@ -29,16 +29,29 @@ package enum EndReason: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case deviceRemoved = 30
     /// The backend had blocked the device when it pushed.
     case deviceBlocked = 31
+    // Of a push to an audience: why one of its devices was passed over when its turn came.
+    /// The device kept as much as it may, and `capPolicy` is to refuse.
+    case deviceFull = 32
+    /// It goes by the wake-up channel alone, or first, and the device had no token.
+    case tokenMissing = 33
+    /// Nobody may be shown it any more.
+    case windowOver = 34
+    /// The sender's own filter passes over the device.
+    case filtered = 35
+    /// What is known of the device could not be read, again and again.
+    case deviceUnreadable = 36
+    /// The push had no more time.
+    case turnTooLate = 37
 
     /// The terminal state that this reason leads to.
     package var state: DeliveryState {
         switch self {
         case .acknowledged: .delivered
-        case .ttlRanOut, .noLiveSession, .liveSessionEnded: .expired
+        case .ttlRanOut, .noLiveSession, .liveSessionEnded, .windowOver, .turnTooLate: .expired
         case .countCap, .byteCap: .overflowed
         case .taskStopped: .revoked
-        case .unreadable, .handOverRefused, .handOverUnanswered: .failed
-        case .kindNotTaken, .deviceRemoved, .deviceBlocked: .skipped
+        case .unreadable, .handOverRefused, .handOverUnanswered, .deviceUnreadable: .failed
+        case .kindNotTaken, .deviceRemoved, .deviceBlocked, .deviceFull, .tokenMissing, .filtered: .skipped
         case .handedOver: .handed
         }
     }

@@ -107,7 +107,7 @@ enum DeviceWaiter {
     /// One target of a placement.
     case list(ListPlacement, Int)
     /// One target of the step of a push to an audience.
-    case tagTarget
+    case tagTarget(CID)
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
     case single(SingleGathering, FoundTask)

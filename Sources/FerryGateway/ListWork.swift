@@ -152,7 +152,7 @@ final class ListAcceptance {
     struct Entry: BitwiseCopyable {
         /// Index among the placement's targets.
         let target: Int32
-        /// Its place in the table: it stays there while a change of it is pending.
+        /// Its place in the table: it stays there while a change of it is pending. −1: it was passed over, loaded or not.
         let device: Int32
         let seq: Seq
         let acceptedAt: Instant
@@ -161,8 +161,8 @@ final class ListAcceptance {
         let stub: StubNeed
         let wasOnline: Bool
         let route: DeliveryRoute
-        /// The device is blocked: it gets nothing.
-        let isIgnored: Bool
+        /// The device gets nothing, and why.
+        let endedAs: EndReason?
         /// The record's place in its batch.
         let offset: UInt32
         let length: UInt32

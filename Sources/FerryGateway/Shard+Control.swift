@@ -19,7 +19,8 @@ enum ControlEffect {
     case receiptsGone(ReceiptLaneName, [UInt64])
     case listStored(TaskContent, TagAudience?)
     case listStop(ListStop)
-    case tagGathered(TagAudience, [TagExpansion.Part], isLast: Bool)
+    /// `rest`: what is to be put behind it.
+    case tagGathered(TagAudience, [TagExpansion.Part], rest: ArraySlice<[TagExpansion.Part]>)
     case tagPlaced(Identifier128)
     case tagStep(TagStep)
     case users(UserEffect)
@@ -62,7 +63,7 @@ extension Shard {
         case .receiptsAdded(let lane, let entries): receiptsAdded(lane, entries)
         case .listStored(let content, let audience): listStored(content, audience)
         case .listStop(let stop): listStopped(stop)
-        case .tagGathered(let order, let parts, let isLast): tagGathered(order, parts, isLast: isLast)
+        case .tagGathered(let order, let parts, let rest): tagGathered(order, parts, rest: rest)
         case .tagPlaced(let task): tagPlaced(task)
         case .tagStep(let step): tagStepDone(step)
         case .users(let effect):
@@ -82,7 +83,7 @@ extension Shard {
         case .receiptsGone(let lane, let numbers): receiptsStay(lane, numbers)
         case .listStored(let content, _): listRefused(content)
         case .listStop(let stop): listStopRefused(stop)
-        case .tagGathered(let order, _, let isLast): tagGatheringRefused(order, isLast: isLast)
+        case .tagGathered(let order, _, _): tagGatheringRefused(order)
         case .tagPlaced(let task): tagPlacedRefused(task)
         case .tagStep: breakOffStep()
         case .users(let effect):

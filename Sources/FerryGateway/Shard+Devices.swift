@@ -209,7 +209,7 @@ extension Shard {
                     }
                 }
             case .list(let placement, let target): accept(placement, target, device: device)
-            case .tagTarget: tagTargetLoaded(isKnown: true)
+            case .tagTarget(let cid): tagTargetLoaded(cid, device == nil ? .absent : .known)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
             case .single(let gathering, let single): gather(gathering, single, device)

@@ -259,7 +259,7 @@ extension Shard {
                 giveUp(order, .busy(retryAfterSeconds: 5))
             }
         case .list(let placement, let target): giveUp(placement, target, .busy(retryAfterSeconds: 5))
-        case .tagTarget: tagTargetLoaded(isKnown: false)
+        case .tagTarget(let cid): tagTargetLoaded(cid, .failed)
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)

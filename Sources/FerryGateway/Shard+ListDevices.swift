@@ -46,10 +46,11 @@ extension Shard {
         if isStopped(task.taskID.value) { return giveUp(placement, target, .taskStopped(task.taskID.description)) }
         // A step of a push to an audience has looked at this for all of its targets.
         guard placement.origin == nil || isListening else { return giveUp(placement, target, refusal(.sync)) }
+        if placement.origin == nil, devices[device].isBlocked { return leaveOut(placement, target, .deviceBlocked) }
         let terms: AcceptanceTerms
         switch self.terms(of: placement.content.traits, cid, device) {
         case .taken(let found): terms = found
-        case .refused(let error): return giveUp(placement, target, error)
+        case .refused(let error, let reason): return giveUp(placement, target, error, leftOutAs: reason)
         case .ignored: return ignore(placement, target)
         }
         let bytes = Int(task.payloadBytes)
@@ -58,7 +59,7 @@ extension Shard {
             policy: environment.configuration.delivery)
         if let exceeded {
             counters.refused[Shortage.device.rawValue] += 1
-            return giveUp(placement, target, .deviceFull(exceeded, cid: cid))
+            return giveUp(placement, target, .deviceFull(exceeded, cid: cid), leftOutAs: .deviceFull)
         }
         devices[device].pending.add(bytes: bytes)
         let partition = Partition(of: cid).index
@@ -74,11 +75,13 @@ extension Shard {
                 target: Int32(truncatingIfNeeded: target), device: Int32(truncatingIfNeeded: device), seq: message.seq,
                 acceptedAt: message.acceptedAt, expiresAt: message.expiresAt, absences: devices[device].absences,
                 stub: message.stub, wasOnline: message.wasOnline, route: terms.traits.route,
-                isIgnored: devices[device].isBlocked, offset: UInt32(offset), length: UInt32(length)))
+                endedAs: devices[device].isBlocked ? .deviceBlocked : nil, offset: UInt32(offset),
+                length: UInt32(length)))
         countBadge(terms, device)
         if devices[device].isBlocked {
             // Right behind it, so that whoever finds the one finds the other.
             append(.settled(cid: cid, seq: message.seq, state: .skipped, isTold: false), nil)
+            countEnds(ofTask: task.taskID, Int(placement.number), .deviceBlocked, 1)
         }
         if placement.content.traits.kind == .revoke {
             placement.content.payload.withUnsafeBytes { takeBackRevoked($0, device) }
@@ -149,21 +152,19 @@ extension Shard {
         if let origin = placement.origin {
             var first = RequestAnswer(
                 content: key.content, taskID: task.taskID, wasOnline: entry.wasOnline, acceptedAt: entry.acceptedAt)
-            first.wasIgnored = entry.isIgnored
+            first.wasIgnored = entry.endedAs != nil
             requests.settle(key.key, first, acceptedAt: entry.acceptedAt, segment: location.segment)
             let receipt = PushReceipt(
-                taskID: task.taskID, cid: cid, wasOnline: entry.wasOnline, isIgnored: entry.isIgnored)
+                taskID: task.taskID, cid: cid, wasOnline: entry.wasOnline, isIgnored: entry.endedAs != nil)
             noteBatchAccepted(origin, place, receipt)
             for waiter in takeRepeats(key.key) { noteBatchAccepted(waiter.origin, waiter.place, receipt) }
         }
+        if let reason = entry.endedAs { note(.ended(entry.seq, reason), of: cid) }
         let device = Int(entry.device)
-        guard devices.isInUse(device), devices[device].cid == cid else { return }
+        guard device >= 0, devices.isInUse(device), devices[device].cid == cid else { return }
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(task.payloadBytes))
-        if entry.isIgnored {
-            note(.ended(entry.seq, .deviceBlocked), device)
-            return countEnds(ofTask: task.taskID, devices.appNumber(of: device), .deviceBlocked, 1)
-        }
+        if entry.endedAs != nil { return }
         if receiptDesk.isActive {
             let name = MessageName(
                 taskID: task.taskID, messageID: key.messageID, callback: placement.content.callback)
@@ -193,7 +194,10 @@ extension Shard {
             let device = Int(entry.device)
             let target = Int(entry.target)
             countReference(placement.content.task, Int(placement.number), -1)
-            if devices.isInUse(device), devices[device].cid == placement.targets[target].cid {
+            if let reason = entry.endedAs {
+                countEnds(ofTask: placement.content.task.taskID, Int(placement.number), reason, -1)
+            }
+            if device >= 0, devices.isInUse(device), devices[device].cid == placement.targets[target].cid {
                 devices[device].pendingChanges -= 1
                 devices[device].pending.remove(bytes: Int(placement.content.task.payloadBytes))
             }
@@ -202,9 +206,14 @@ extension Shard {
     }
 
     /// Nothing came of the first try, nor of those that waited for it.
-    mutating func giveUp(_ placement: ListPlacement, _ target: Int, _ error: APIError) {
+    mutating func giveUp(
+        _ placement: ListPlacement, _ target: Int, _ error: APIError, leftOutAs reason: EndReason? = nil
+    ) {
         let (cid, place) = placement.targets[target]
-        guard let origin = placement.origin else { return }
+        guard let origin = placement.origin else {
+            if let reason { leaveOut(placement, target, reason) }
+            return
+        }
         let key = RequestKey(task: placement.content.task.taskID, cid: cid)
         requests.abandon(key.key)
         noteBatchRefused(origin, place, error)
@@ -214,13 +223,34 @@ extension Shard {
     /// By the sender's filter it is not for this device: nothing is accepted.
     private mutating func ignore(_ placement: ListPlacement, _ target: Int) {
         let (cid, place) = placement.targets[target]
-        guard let origin = placement.origin else { return }
+        guard let origin = placement.origin else { return leaveOut(placement, target, .filtered) }
         let task = placement.content.task.taskID
         let key = RequestKey(task: task, cid: cid)
         requests.abandon(key.key)
         let receipt = PushReceipt(taskID: task, cid: cid, wasOnline: false, isIgnored: true)
         noteBatchAccepted(origin, place, receipt)
         for waiter in takeRepeats(key.key) { noteBatchAccepted(waiter.origin, waiter.place, receipt) }
+    }
+
+    /// No call can be told why the device gets nothing of the push: its timeline and the task's counters are. It is accepted, and
+    /// ends at once; nothing needs the device's own record.
+    mutating func leaveOut(_ placement: ListPlacement, _ target: Int, _ reason: EndReason) {
+        let task = placement.content.task
+        let cid = placement.targets[target].cid
+        let partition = Partition(of: cid).index
+        sequences[partition] = sequences[partition].next
+        journal.partitions.insert(partition)
+        let seq = sequences[partition]
+        // The number is not given out again.
+        append(.settled(cid: cid, seq: seq, state: reason.state, isTold: false), nil)
+        countReference(task, Int(placement.number), 1)
+        countEnds(ofTask: task.taskID, Int(placement.number), reason, 1)
+        openAcceptance(placement).entries.append(
+            ListAcceptance.Entry(
+                target: Int32(truncatingIfNeeded: target), device: -1, seq: seq, acceptedAt: now,
+                expiresAt: now + .milliseconds(task.timeToLive), absences: 0, stub: .none, wasOnline: false,
+                route: .ownFirst, endedAs: reason, offset: 0, length: 0))
+        lists.tags.leftOut.append(TagExpansion.Cursor.LeftOut(place: target, seq: seq, reason: reason))
     }
 
     private mutating func takeRepeats(_ key: Identifier128) -> [(origin: APIOrigin, place: Int32)] {

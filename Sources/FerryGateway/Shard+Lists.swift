@@ -84,6 +84,10 @@ extension Shard {
                 lists.tags.calls[task.taskID.value]?.waiting.append(origin)
                 return
             }
+            if let place = lists.tags.restored.firstIndex(where: { $0.task == task.taskID.value }) {
+                lists.tags.restored[place].waiting.append(origin)
+                return
+            }
             settle(origin, .success(.pushedAll(task: task.taskID)))
         case .inFlight(let content):
             guard content == creation.digest, let origin = creation.origin else { return refuseRepeat(creation) }
@@ -125,7 +129,7 @@ extension Shard {
                 retryAfterSeconds: 60)
         }
         if creation.audience != nil {
-            let open = lists.tags.calls.count + lists.tags.expansions.count
+            let open = lists.tags.open(of: creation.app)
             guard open < environment.configuration.broadcastsPerApp else {
                 return .tooManyBroadcasts("\(open) pushes to audiences are under way (broadcastsPerApp)")
             }
@@ -223,6 +227,7 @@ extension Shard {
     // MARK: - Contents
 
     /// Has the content brought to `waiter`, at once if it is in memory.
+    /// A read that fails is made again: that there is no content says the disk.
     mutating func want(_ task: Identifier128, of app: AppID, _ waiter: ContentWaiter) {
         if let content = lists.contents.find(task) { return bring(task, content, to: waiter) }
         let isAsked = lists.wanted[task] != nil

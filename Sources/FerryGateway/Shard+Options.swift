@@ -20,12 +20,13 @@ extension Shard {
         case taken(AcceptanceTerms)
         /// The device is one of those that the sender's filter passes over.
         case ignored
-        case refused(APIError)
+        /// `leftOutAs`: what is told of it where no call can be told.
+        case refused(APIError, leftOutAs: EndReason)
     }
 
     func terms(of order: PushOrder, _ content: PushContent, _ device: Int) -> TermsOfAcceptance {
         guard let traits = MessageTraits(encoded: content.traits) else {
-            return .refused(.badParameter("settings cannot be read"))
+            return .refused(.badParameter("settings cannot be read"), leftOutAs: .unreadable)
         }
         return terms(of: traits, order.cid, device)
     }
@@ -43,12 +44,12 @@ extension Shard {
             traits.otherRoute = nil
         }
         guard hasToken || !traits.route.handsOver else {
-            return .refused(.tokenMissing(cid, strategy: traits.route.strategy))
+            return .refused(.tokenMissing(cid, strategy: traits.route.strategy), leftOutAs: .tokenMissing)
         }
         var terms = AcceptanceTerms(traits: traits)
         if let window = traits.window {
             guard window.upperBound > now else {
-                return .refused(.windowOver(window))
+                return .refused(.windowOver(window), leftOutAs: .windowOver)
             }
             terms.endsAt = window.upperBound
             // Its owner could not see it yet.

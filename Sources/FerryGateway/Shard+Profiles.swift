@@ -55,15 +55,15 @@ extension Shard {
         for cid in cids {
             var isDone = false
             if let profile = audience.profile(number, cid) {
-                isDone = !isSet || profile.tags.contains(tag) || limits.allows(profile.tags + [tag])
+                isDone = !isSet || profile.tags.containsExactly(tag) || limits.allows(profile.tags + [tag])
             }
             outcomes.append(UserAnswer.Outcome(cid: cid, isDone: isDone))
             guard isDone else { continue }
             changed.append(cid)
             edit(user.app, cid) { profile in
                 if !isSet {
-                    profile.tags.removeAll { $0 == tag }
-                } else if !profile.tags.contains(tag) {
+                    profile.tags.removeAll { $0.isExactly(tag) }
+                } else if !profile.tags.containsExactly(tag) {
                     profile.tags.append(tag)
                 }
             }

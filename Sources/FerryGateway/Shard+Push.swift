@@ -108,7 +108,7 @@ extension Shard {
         }
         guard order.hasTraits else { return write(order, content, device) }
         switch terms(of: order, content, device) {
-        case .refused(let error): giveUp(order, error)
+        case .refused(let error, _): giveUp(order, error)
         case .ignored: ignore(order)
         case .taken(let terms):
             var order = order

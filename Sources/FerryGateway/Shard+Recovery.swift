@@ -179,6 +179,7 @@ extension Shard {
                 devices.number(of: known.app), known.cid, seenAt: known.seenAt, hasToken: known.hasToken)
         }
         users.removals.devices = recovery.removed
+        noteLastTagSteps(recovery.devices)
         for found in recovery.devices {
             let device = insertDevice(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }

@@ -6,13 +6,15 @@ internal import FerryRouting
 internal import FerryStore
 
 /// Pushes to those that an expression describes. Who they are is fixed, shard by shard, before the call is answered; then each
-/// shard gives its own their references, slice by slice, behind all else, and notes in the same batch how far it is.
+/// shard gives its own their references, slice by slice, behind all else, and notes in the same batch how far it is. Who cannot
+/// get it is passed over, and that is told; what passes by itself is waited for.
 extension Shard {
-    private static var visitsPerTurn: Int { 4_096 }
+    private static var visitsPerLook: Int { 512 }
+    private static var gatheringTime: Duration { .milliseconds(1) }
     private static var targetsPerStep: Int { 128 }
     /// Of one put.
     private static var rowBytes: Int { 4 << 20 }
-    private static var mostTargetsOfPart: Int { (ControlRow.valueBytes - 256) / 16 }
+    private static var mostTargetsOfPart: Int { TagExpansion.mostTargets(inRowOf: ControlRow.valueBytes) }
     private static var pause: Duration { .milliseconds(500) }
 
     // MARK: - The owner of the app
@@ -56,79 +58,75 @@ extension Shard {
             TagGathering(order: order, found: Array(repeating: [], count: broadcasts.partitions)))
     }
 
-    /// One slice.
+    /// The first goes on for a while, then the next has its turn.
     private mutating func continueGathering() {
         guard var gathering = lists.tags.gatherings.first else { return }
         lists.tags.gatherings.removeFirst()
-        let order = gathering.order
-        let slice = audience.slice(
-            devices.number(of: order.task.app), of: order.audience, after: gathering.cursor, limit: Self.visitsPerTurn,
-            visits: Self.visitsPerTurn)
-        for cid in slice.devices { gathering.found[broadcasts.local(Partition(of: cid))].append(cid) }
-        gathering.cursor = slice.cursor
-        if slice.cursor != nil {
-            lists.tags.gatherings.append(gathering)
-        } else {
-            fix(gathering)
-        }
+        let number = devices.number(of: gathering.order.task.app)
+        let end = environment.clock() + Self.gatheringTime
+        repeat {
+            let slice = audience.slice(
+                number, of: gathering.order.audience, after: gathering.cursor, limit: Self.visitsPerLook,
+                visits: Self.visitsPerLook)
+            for cid in slice.devices { gathering.found[broadcasts.local(Partition(of: cid))].append(cid) }
+            gathering.cursor = slice.cursor
+            if slice.cursor == nil { return fix(gathering) }
+        } while environment.clock() < end
+        lists.tags.gatherings.append(gathering)
     }
 
-    /// Partitions whose targets an earlier life has fixed stay as they are.
+    /// Partitions whose targets an earlier life has fixed stay as they are. So all of a partition goes to the disk at once.
     private mutating func fix(_ gathering: TagGathering) {
         let order = gathering.order
-        var parts: [TagExpansion.Part] = []
+        var batches: [[TagExpansion.Part]] = []
+        var room = 0
         for (local, cids) in gathering.found.enumerated() where !cids.isEmpty {
             let partition = broadcasts.partition(local)
             if lists.tags.expansions[order.name]?.holds(partition) == true { continue }
-            parts.append(
-                TagExpansion.Part(partition: partition, cids: Array(cids.prefix(Self.mostTargetsOfPart)), done: 0))
-        }
-        var first = 0
-        while first < parts.count {
-            var end = first
-            var bytes = 0
-            while end < parts.count, bytes < Self.rowBytes {
-                bytes += parts[end].cids.count * 16
-                end += 1
+            if room <= 0 {
+                batches.append([])
+                room = Self.rowBytes
             }
-            put(order, Array(parts[first..<end]), isLast: end == parts.count)
-            first = end
+            batches[batches.count - 1] += TagExpansion.parts(of: partition, cids, most: Self.mostTargetsOfPart)
+            room -= cids.count * 16
         }
-        if parts.isEmpty { tagGathered(order, [], isLast: true) }
+        put(order, batches[...])
     }
 
-    private mutating func put(_ order: TagAudience, _ parts: [TagExpansion.Part], isLast: Bool) {
+    /// One after the other, so that a large audience does not hold up what others put on the disk.
+    private mutating func put(_ order: TagAudience, _ batches: ArraySlice<[TagExpansion.Part]>) {
+        guard let parts = batches.first else {
+            return post(.order(.list(.gathered(order.name, shard: index))), to: environment.owner(of: order.task.app))
+        }
         let rows = parts.map { part in
             ControlRow(
-                .tagAudience, part.partition, key: order.name.bytes,
-                value: TagExpansion.audienceRow(
-                    part, task: order.task.taskID, app: order.task.app, speed: order.speed))
+                .tagAudience, part.partition, key: TagExpansion.rowKey(order.name, piece: part.piece),
+                value: TagExpansion.audienceRow(part, of: order.task, speed: order.speed))
         }
-        put(rows, then: .tagGathered(order, parts, isLast: isLast))
+        put(rows, then: .tagGathered(order, parts, rest: batches.dropFirst()))
     }
 
     /// These parts are on disk.
-    mutating func tagGathered(_ order: TagAudience, _ parts: [TagExpansion.Part], isLast: Bool) {
-        if !parts.isEmpty {
-            beginExpansion(order.task.taskID, order.task.app, order.speed)
-            for part in parts { lists.tags.expansions[order.name]?.add(part) }
-            if isStopped(order.name) { stopExpansion(order.name) }
-        }
-        guard isLast else { return }
-        post(.order(.list(.gathered(order.name, shard: index))), to: environment.owner(of: order.task.app))
+    mutating func tagGathered(
+        _ order: TagAudience, _ parts: [TagExpansion.Part], rest: ArraySlice<[TagExpansion.Part]>
+    ) {
+        beginExpansion(order.task, order.speed)
+        for part in parts { lists.tags.expansions[order.name]?.add(part) }
+        if isStopped(order.name) { stopExpansion(order.name) }
+        put(order, rest)
     }
 
     /// They are looked for once more: those of other parts that are on disk stay.
-    mutating func tagGatheringRefused(_ order: TagAudience, isLast: Bool) {
+    mutating func tagGatheringRefused(_ order: TagAudience) {
         lists.tags.pausedUntil = now + Self.pause
-        if isLast { gather(order) }
+        gather(order)
     }
 
-    private mutating func beginExpansion(_ task: TaskID, _ app: AppID, _ speed: Int64) {
-        guard lists.tags.expansions[task.value] == nil else { return }
-        lists.tags.expansions[task.value] = TagExpansion(
-            task: task, app: app, speed: speed, shards: environment.shards)
-        lists.tags.turns.append(task.value)
+    mutating func beginExpansion(_ task: ListTask, _ speed: Int64) {
+        let name = task.taskID.value
+        guard lists.tags.expansions[name] == nil else { return }
+        lists.tags.expansions[name] = TagExpansion(task, speed: speed, shards: environment.shards)
+        lists.tags.turns.append(name)
     }
 
     // MARK: - Every shard: giving it to them
@@ -145,11 +143,17 @@ extension Shard {
         lists.tags.unfinished = []
         for task in unfinished { finishTagCall(task) }
         continueGathering()
+        if let task = lists.tags.awaited, now >= lists.tags.awaitedSince + TagWork.patience {
+            lists.tags.late.insert(task)
+            lists.tags.awaited = nil
+        }
         guard lists.tags.step == nil, lists.tags.awaited == nil, let task = nextExpansion(),
-            let app = lists.tags.expansions[task]?.app
+            let expansion = lists.tags.expansions[task]
         else { return }
+        if now >= expansion.endsAt { return endOverdue(expansion) }
         lists.tags.awaited = task
-        want(task, of: app, .expansion(task))
+        lists.tags.awaitedSince = now
+        want(task, of: expansion.app, .expansion(task))
     }
 
     /// Whose turn it is of those that may go on now.
@@ -158,18 +162,46 @@ extension Shard {
             let task = lists.tags.turns.removeFirst()
             guard let expansion = lists.tags.expansions[task] else { continue }
             lists.tags.turns.append(task)
-            if let next = expansion.nextAt(now: now), next <= now { return task }
+            if !lists.tags.late.contains(task), let next = expansion.nextAt(now: now), next <= now { return task }
         }
         return nil
     }
 
-    private mutating func beginStep(_ task: Identifier128, _ content: TaskContent) {
+    private mutating func endOverdue(_ expansion: TagExpansion) {
+        let task = expansion.task.value
+        if lists.tags.overdue.insert(task).inserted {
+            EventLog.write(
+                .warning, "the time of a push to an audience is over",
+                ["task": expansion.task.description, "targetsLeft": String(expansion.remaining)])
+        }
+        beginStep(task, nil, passingOver: .turnTooLate)
+    }
+
+    /// The content is there; nil: it is gone, and nobody else gets it.
+    mutating func expansionContentCame(_ task: Identifier128, _ content: TaskContent?) {
+        lists.tags.late.remove(task)
+        if lists.tags.awaited == task { lists.tags.awaited = nil }
+        // Of one that came late: its turn comes again.
+        guard lists.tags.step == nil, let expansion = lists.tags.expansions[task] else { return }
+        if content == nil, lists.tags.overdue.insert(task).inserted {
+            EventLog.write(
+                .error, "a push to an audience is given up: its content is gone",
+                ["task": expansion.task.description, "targetsLeft": String(expansion.remaining)])
+        }
+        // The step begins with it at once: where memory is short it may be gone again soon.
+        beginStep(task, content, passingOver: content == nil ? .unreadable : nil)
+    }
+
+    private mutating func beginStep(
+        _ task: Identifier128, _ content: TaskContent?, passingOver reason: EndReason? = nil
+    ) {
         guard let slice = lists.tags.expansions[task]?.slice(limit: Self.targetsPerStep, now: now), slice.count > 0
         else { return }
-        lists.tags.step = TagStep(task: task, content: content, slice: slice)
-        let away = targets(of: slice, task).filter { devices.index(of: $0) == nil }
+        lists.tags.step = TagStep(task: task, content: content, reason: reason, slice: slice)
+        // Who gets nothing need not be known.
+        let away = reason == nil ? targets(of: slice, task).filter { devices.index(of: $0) == nil } : []
         lists.tags.step?.loading = away.count
-        for cid in away { wait(for: cid, .tagTarget) }
+        for cid in away { wait(for: cid, .tagTarget(cid)) }
         if away.isEmpty { performStep() }
     }
 
@@ -178,10 +210,15 @@ extension Shard {
         return slice.runs.flatMap { parts[$0.part].cids[$0.range] }
     }
 
-    /// A device's record is in memory, or is known not to be there; `isKnown` false: the store could not tell.
-    mutating func tagTargetLoaded(isKnown: Bool) {
+    /// A device's record is in memory, or is known not to be there, or could not be read.
+    mutating func tagTargetLoaded(_ cid: CID, _ load: TagTargetLoad) {
+        lists.tags.troubles.note(load, cid)
         lists.tags.step?.loading -= 1
-        if !isKnown { lists.tags.step?.hasFailed = true }
+        switch load {
+        case .known: break
+        case .absent: lists.tags.step?.absent.insert(cid)
+        case .failed: lists.tags.step?.failed.insert(cid)
+        }
         if lists.tags.step?.loading == 0 { performStep() }
     }
 
@@ -193,21 +230,58 @@ extension Shard {
             lists.tags.step = nil
             return
         }
+        let number = devices.number(of: expansion.app)
         let cids = targets(of: step.slice, step.task)
-        guard !step.hasFailed, !isDraining, !isDiskShort, !isMemoryShort(for: cids.count * MemoryCost.keptMessage),
-            unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes
+        guard !isDraining, !isDiskShort, !isMemoryShort(for: cids.count * MemoryCost.keptMessage),
+            unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes,
+            step.content == nil || cids.allSatisfy({ isSettled($0, number, step) })
         else { return breakOffStep() }
         let placement = ListPlacement(
-            content: step.content, number: UInt32(devices.number(of: expansion.app)),
+            content: step.content ?? TaskContent(expansion.content, payload: [], alert: nil), number: UInt32(number),
             targets: cids.enumerated().map { ($1, Int32(truncatingIfNeeded: $0)) }, origin: nil)
-        // Who is gone, or full where that means to be refused, is left out.
-        for target in cids.indices { accept(placement, target, device: devices.index(of: cids[target])) }
-        let rows = step.slice.runs.map { run in
-            ControlRow(
-                .tagCursor, expansion.parts[run.part].partition, key: step.task.bytes,
-                value: TagExpansion.cursorRow(run.range.upperBound))
+        lists.tags.leftOut.removeAll(keepingCapacity: true)
+        for target in cids.indices { give(placement, target, step, number) }
+        put(cursors(step, expansion), then: .tagStep(step))
+    }
+
+    /// What becomes of the device can be decided now; if not, it can soon.
+    private func isSettled(_ cid: CID, _ number: Int, _ step: TagStep) -> Bool {
+        if let device = devices.index(of: cid) { return !devices[device].isLeaving }
+        if step.absent.contains(cid) { return true }
+        if step.failed.contains(cid) { return lists.tags.troubles.isHopeless(cid) }
+        // It has left memory while others were loaded, or is gone for good.
+        return !audience.contains(number, cid)
+    }
+
+    private mutating func give(_ placement: ListPlacement, _ target: Int, _ step: TagStep, _ number: Int) {
+        let cid = placement.targets[target].cid
+        // Who is gone has nobody who could be told.
+        guard audience.contains(number, cid) else { return }
+        if let reason = step.reason { return leaveOut(placement, target, reason) }
+        if let device = devices.index(of: cid) { return accept(placement, target, device: device) }
+        lists.tags.troubles.forget(cid)
+        EventLog.write(
+            .error, "a push to an audience passes over a device: what is known of it cannot be read",
+            ["task": placement.content.task.taskID.description, "cid": cid.description])
+        leaveOut(placement, target, .deviceUnreadable)
+    }
+
+    private func cursors(_ step: TagStep, _ expansion: TagExpansion) -> [ControlRow] {
+        var before = 0
+        return step.slice.runs.map { run in
+            let part = expansion.parts[run.part]
+            let shift = run.range.lowerBound - before
+            let own = before..<before + run.range.count
+            before = own.upperBound
+            let leftOut = lists.tags.leftOut.filter { own.contains($0.place) }.map {
+                TagExpansion.Cursor.LeftOut(place: $0.place + shift, seq: $0.seq, reason: $0.reason)
+            }
+            return ControlRow(
+                .tagCursor, part.partition, key: TagExpansion.rowKey(step.task, piece: part.piece),
+                value: TagExpansion.cursorRow(
+                    TagExpansion.Cursor(
+                        done: run.range.upperBound, first: run.range.lowerBound, at: now, leftOut: leftOut)))
         }
-        put(rows, then: .tagStep(step))
     }
 
     mutating func breakOffStep() {
@@ -243,73 +317,16 @@ extension Shard {
         let task = expansion.task.value
         lists.tags.expansions[task] = nil
         lists.tags.turns.removeAll { $0 == task }
+        lists.tags.late.remove(task)
+        lists.tags.overdue.remove(task)
         // What the disk refuses of it is found over at the next start.
         put(
             expansion.parts.flatMap { part in
-                [
-                    ControlRow(.tagAudience, part.partition, key: task.bytes, value: nil),
-                    ControlRow(.tagCursor, part.partition, key: task.bytes, value: nil),
+                let key = TagExpansion.rowKey(task, piece: part.piece)
+                return [
+                    ControlRow(.tagAudience, part.partition, key: key, value: nil),
+                    ControlRow(.tagCursor, part.partition, key: key, value: nil),
                 ]
             })
-    }
-
-    /// The content is there; nil: it is gone, and so is the push.
-    mutating func expansionContentCame(_ task: Identifier128, _ content: TaskContent?) {
-        lists.tags.awaited = nil
-        // The step begins with it at once: where memory is short it may be gone again soon.
-        if let content { return beginStep(task, content) }
-        guard let expansion = lists.tags.expansions[task] else { return }
-        EventLog.write(
-            .error, "a push to an audience is given up: its content is gone",
-            ["task": expansion.task.description, "targetsLeft": String(expansion.remaining)])
-        endExpansion(expansion)
-    }
-
-    // MARK: - Recovery
-
-    mutating func restoreTagAudience(_ row: ControlRow) {
-        guard let found = row.value.flatMap({ TagExpansion.audience($0) }) else {
-            return EventLog.write(.error, "targets of a push cannot be read", ["partition": "\(row.partition.index)"])
-        }
-        beginExpansion(found.task, found.app, found.speed)
-        lists.tags.expansions[found.task.value]?.add(
-            TagExpansion.Part(partition: row.partition, cids: found.cids, done: 0))
-        lists.tags.mustAsk = true
-    }
-
-    /// Cursors come behind all audiences.
-    mutating func restoreTagCursor(_ row: ControlRow) {
-        guard let task = Identifier128(bytes: row.key), let done = row.value.flatMap({ TagExpansion.cursor($0) })
-        else { return }
-        lists.tags.expansions[task]?.restore(row.partition, done: done)
-    }
-
-    mutating func restoreTagCall(_ row: ControlRow) {
-        guard let task = Identifier128(bytes: row.key), let value = row.value else { return }
-        lists.tags.restored.append((task, value))
-    }
-
-    /// Once, when all shards serve.
-    private mutating func askAtStart() {
-        let restored = lists.tags.restored
-        lists.tags.restored = []
-        for (task, row) in restored {
-            guard let known = lists.table[task], let order = TagAudience(known, encoded: row) else {
-                EventLog.write(.error, "a push to an audience cannot be read", ["task": task.hex])
-                continue
-            }
-            beginTagCall(order, waiting: [])
-        }
-        guard lists.tags.mustAsk else { return }
-        lists.tags.mustAsk = false
-        for (task, expansion) in lists.tags.expansions {
-            post(.order(.list(.askPlaced(expansion.app, task, shard: index))), to: environment.owner(of: expansion.app))
-        }
-    }
-
-    mutating func answerPlaced(_ task: Identifier128, to shard: Int) {
-        // Where its call is still open it will be told.
-        guard lists.tags.calls[task] == nil, !lists.tags.restored.contains(where: { $0.task == task }) else { return }
-        post(.order(.list(.placedEverywhere(task))), to: shard)
     }
 }

@@ -79,6 +79,13 @@ struct TagCall {
     var waiting: [APIOrigin]
 }
 
+/// Such a call as a start found it.
+struct RestoredTagCall {
+    let task: Identifier128
+    let row: [UInt8]
+    var waiting: [APIOrigin] = []
+}
+
 /// A shard looks for its devices of an audience.
 struct TagGathering {
     let order: TagAudience
@@ -90,11 +97,50 @@ struct TagGathering {
 /// The next targets of a push, while their records are loaded or on their way to the disk.
 struct TagStep {
     let task: Identifier128
-    let content: TaskContent
+    /// nil: none of them gets it, for this reason.
+    let content: TaskContent?
+    let reason: EndReason?
     let slice: TagExpansion.Slice
     /// Devices that are being loaded.
     var loading = 0
-    var hasFailed = false
+    /// Devices that the store does not have, and those of which it could not tell.
+    var absent: Set<CID> = []
+    var failed: Set<CID> = []
+}
+
+/// Of a device that a push waits for: what the store said.
+enum TagTargetLoad {
+    case known, absent, failed
+}
+
+/// Devices that could not be loaded, and whether to try again: whoever can be reached later must be, and one record that is
+/// damaged must not hold up everybody behind it.
+struct TagTroubles {
+    private var tries: [CID: (count: Int, answersBefore: Int)] = [:]
+    /// Loads that the store has answered.
+    private var answers = 0
+
+    /// While the store answers for others.
+    private static let mostTries = 20
+    private static let mostTriesAlone = 600
+
+    var isEmpty: Bool { tries.isEmpty }
+
+    mutating func note(_ load: TagTargetLoad, _ cid: CID) {
+        switch load {
+        case .known, .absent:
+            answers += 1
+            tries[cid] = nil
+        case .failed: tries[cid] = ((tries[cid]?.count ?? 0) + 1, tries[cid]?.answersBefore ?? answers)
+        }
+    }
+
+    func isHopeless(_ cid: CID) -> Bool {
+        guard let found = tries[cid] else { return false }
+        return found.count >= (answers > found.answersBefore ? Self.mostTries : Self.mostTriesAlone)
+    }
+
+    mutating func forget(_ cid: CID) { tries[cid] = nil }
 }
 
 /// What a shard has under way for pushes to audiences.
@@ -102,7 +148,7 @@ struct TagWork {
     // Of the owner of the app, by task.
     var calls: [Identifier128: TagCall] = [:]
     /// Calls that were found at the start, to be gone on with.
-    var restored: [(task: Identifier128, row: [UInt8])] = []
+    var restored: [RestoredTagCall] = []
     /// Calls whose last record the disk refused, to be tried again.
     var unfinished: [Identifier128] = []
 
@@ -112,12 +158,25 @@ struct TagWork {
     /// Tasks of `expansions`, in their turn.
     var turns: [Identifier128] = []
     var step: TagStep?
+    /// Devices that the step which is being made passes over, by their place in it.
+    var leftOut: [TagExpansion.Cursor.LeftOut] = []
+    var troubles = TagTroubles()
     /// Whose content is asked for, for the next step.
     var awaited: Identifier128?
+    var awaitedSince = Instant.distantPast
+    /// Whose content does not come: the others go on without them.
+    var late: Set<Identifier128> = []
+    /// Whose time is over, as was told.
+    var overdue: Set<Identifier128> = []
     /// Nothing is begun before this.
     var pausedUntil = Instant.distantPast
     /// The owners have not been asked about expansions that were found at the start.
     var mustAsk = false
+    /// What the last steps did before the start.
+    var lastSteps = LastTagSteps()
+
+    /// For so long a content is waited for before others have their turn.
+    static let patience = Duration.seconds(10)
 
     /// Memory, about.
     var bytes: Int {
@@ -126,12 +185,23 @@ struct TagWork {
             + gatherings.reduce(0) { $0 + $1.found.reduce(0) { $0 + $1.count * 16 } }
     }
 
+    /// Pushes of one app that are under way, here or anywhere.
+    func open(of app: AppID) -> Int {
+        var open = Set(calls.values.lazy.filter { $0.order.task.app == app }.map(\.order.name))
+        for (task, expansion) in expansions where expansion.app == app { open.insert(task) }
+        return open.count
+    }
+
     /// When there is something to do; nil for nothing.
     func nextTurn(now: Instant) -> Instant? {
         if mustAsk || !restored.isEmpty || !gatherings.isEmpty { return max(now, pausedUntil) }
         if !unfinished.isEmpty { return max(now, pausedUntil) }
-        guard step == nil, awaited == nil, !expansions.isEmpty else { return nil }
-        let next = expansions.values.compactMap { $0.nextAt(now: now) }.min()
+        guard step == nil, !expansions.isEmpty else { return nil }
+        if awaited != nil { return max(awaitedSince + Self.patience, pausedUntil) }
+        var next: Instant?
+        for (task, expansion) in expansions where !late.contains(task) {
+            if let time = expansion.nextAt(now: now) { next = min(next ?? time, time) }
+        }
         return next.map { max($0, pausedUntil) }
     }
 }

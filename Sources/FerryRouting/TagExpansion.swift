@@ -3,16 +3,21 @@ package import FerryCore
 /// The devices of one shard that are to get a task's content, by partition, and how far it is with them. What it knows is in rows:
 /// one with the devices of a partition, one with the count of those that are done. So the count can be put on disk in the same
 /// batch as the messages that it tells of, and a crash leaves neither a device out nor any twice.
+///
+/// It does not: read clocks, know devices beyond their names, write rows.
 package struct TagExpansion: Sendable {
     package struct Part: Hashable, Sendable {
         package let partition: Partition
+        /// Which piece of its partition it is: a row holds so many devices and no more.
+        package let piece: UInt16
         /// In the order in which they get it.
         package let cids: [CID]
         /// So many of them have it, or can not.
         package fileprivate(set) var done: Int
 
-        package init(partition: Partition, cids: [CID], done: Int) {
+        package init(partition: Partition, piece: UInt16 = 0, cids: [CID], done: Int) {
             self.partition = partition
+            self.piece = piece
             self.cids = cids
             self.done = min(max(0, done), cids.count)
         }
@@ -33,8 +38,10 @@ package struct TagExpansion: Sendable {
         package var count: Int { runs.reduce(0) { $0 + $1.range.count } }
     }
 
-    package let task: TaskID
-    package let app: AppID
+    /// Of it the digests may be anything.
+    package let content: ListTask
+    /// Targets a second over all shards; 0 for no limit.
+    package let speed: Int64
     package private(set) var parts: [Part] = []
     /// Targets a second of this shard, in thousandths; 0 for no limit.
     private let milliRate: Int64
@@ -47,22 +54,33 @@ package struct TagExpansion: Sendable {
     package var isPlacedEverywhere = false
 
     /// `speed`: targets a second over all `shards`; 0 for no limit.
-    package init(task: TaskID, app: AppID, speed: Int64, shards: Int) {
-        self.task = task
-        self.app = app
+    package init(_ content: ListTask, speed: Int64, shards: Int) {
+        self.content = content
+        self.speed = speed
         milliRate = speed > 0 ? max(1, min(speed, 1 << 40) * 1_000 / Int64(max(1, shards))) : 0
     }
 
-    /// Each partition once.
+    package var task: TaskID { content.taskID }
+    package var app: AppID { content.app }
+
+    /// Whoever has not got it then does not get it.
+    package var endsAt: Instant { content.usableUntil }
+
+    /// Each piece of each partition once.
     package mutating func add(_ part: Part) {
         parts.append(part)
         if !part.isOver { next = min(next, parts.count - 1) }
     }
 
     /// What the row of a part's count says, after a start.
-    package mutating func restore(_ partition: Partition, done: Int) {
-        guard let place = parts.firstIndex(where: { $0.partition == partition }) else { return }
-        parts[place] = Part(partition: partition, cids: parts[place].cids, done: done)
+    /// - Returns: the part, nil when there is none.
+    @discardableResult
+    package mutating func restore(_ partition: Partition, piece: UInt16 = 0, done: Int) -> Part? {
+        guard let place = parts.firstIndex(where: { $0.partition == partition && $0.piece == piece }) else {
+            return nil
+        }
+        parts[place] = Part(partition: partition, piece: piece, cids: parts[place].cids, done: done)
+        return parts[place]
     }
 
     package func holds(_ partition: Partition) -> Bool { parts.contains { $0.partition == partition } }
@@ -74,11 +92,11 @@ package struct TagExpansion: Sendable {
     package var bytes: Int { parts.reduce(0) { $0 + $1.cids.count * 16 + 96 } }
 
     /// The next devices, at most `limit`; none when all are done, or before `nextAt`. Nothing changes: a slice that came to
-    /// nothing is made again.
+    /// nothing is made again. When its time is over the rate is over too.
     package mutating func slice(limit: Int, now: Instant) -> Slice {
         while next < parts.count, parts[next].isOver { next += 1 }
         var slice = Slice()
-        var room = min(limit, allowance(now))
+        var room = now >= endsAt ? limit : min(limit, allowance(now))
         var place = next
         while room > 0, place < parts.count {
             let first = parts[place].done
@@ -129,73 +147,10 @@ package struct TagExpansion: Sendable {
     /// When there is something to do again; nil when all is done.
     package func nextAt(now: Instant) -> Instant? {
         guard !isOver else { return nil }
-        guard milliRate > 0, let from = paceFrom else { return now }
+        guard milliRate > 0, now < endsAt, let from = paceFrom else { return now }
         // The smallest time after which one more than `paced` is due.
         let (product, overflow) = paced.multipliedReportingOverflow(by: 1_000_000)
         guard !overflow else { return now }
-        return max(now, from + .milliseconds((product + milliRate - 1) / milliRate))
-    }
-}
-
-/// The rows of a part.
-extension TagExpansion {
-    private static let version: UInt8 = 1
-
-    /// The devices of a part, with what a start must know of the task.
-    package static func audienceRow(_ part: Part, task: TaskID, app: AppID, speed: Int64) -> [UInt8] {
-        var writer = ByteWriter()
-        writer.bytes.reserveCapacity(part.cids.count * 16 + 64)
-        writer.byte(version)
-        writer.string(app.text.utf8)
-        writer.identifier(task.value)
-        writer.varint(UInt64(task.monthDay))
-        writer.byte(task.kind.rawValue)
-        writer.varint(UInt64(max(0, speed)))
-        writer.varint(UInt64(part.cids.count))
-        for cid in part.cids { writer.identifier(cid.value) }
-        return writer.bytes
-    }
-
-    package struct Audience: Hashable, Sendable {
-        package let task: TaskID
-        package let app: AppID
-        package let speed: Int64
-        package let cids: [CID]
-    }
-
-    /// nil when the bytes are no such row.
-    package static func audience(_ row: [UInt8]) -> Audience? {
-        row.withUnsafeBytes { bytes in
-            var reader = ByteReader(bytes)
-            guard reader.byte() == version, let name = reader.string(limit: reader.remaining),
-                let app = String(validating: name, as: UTF8.self).flatMap({ AppID($0) }),
-                let value = reader.identifier(), let day = reader.varint(), let monthDay = UInt16(exactly: day),
-                let kind = reader.byte().flatMap({ TaskID.Kind(rawValue: $0) }),
-                let speed = reader.varint().flatMap({ Int64(exactly: $0) }), let count = reader.varint(),
-                count == UInt64(reader.remaining / 16), reader.remaining % 16 == 0
-            else { return nil }
-            var cids: [CID] = []
-            cids.reserveCapacity(Int(count))
-            while let cid = reader.identifier() { cids.append(CID(cid)) }
-            return Audience(
-                task: TaskID(value, monthDay: monthDay, kind: kind), app: app, speed: speed, cids: cids)
-        }
-    }
-
-    package static func cursorRow(_ done: Int) -> [UInt8] {
-        var writer = ByteWriter()
-        writer.byte(version)
-        writer.varint(UInt64(max(0, done)))
-        return writer.bytes
-    }
-
-    /// nil when the bytes are no such row.
-    package static func cursor(_ row: [UInt8]) -> Int? {
-        row.withUnsafeBytes { bytes in
-            var reader = ByteReader(bytes)
-            guard reader.byte() == version, let done = reader.varint().flatMap({ Int(exactly: $0) }), reader.isAtEnd
-            else { return nil }
-            return done
-        }
+        return max(now, min(endsAt, from + .milliseconds((product + milliRate - 1) / milliRate)))
     }
 }

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryRouting
 
 /// What an answer of the timeline says of each message.
 struct StoryAnswer {
@@ -52,6 +53,14 @@ extension Ledger {
         }
     }
 
+    /// A push to an audience passes over devices that cannot take it. Which these were, stories tell.
+    func mayBeLeftOut(_ post: Post) -> Bool { post.isTagged && isRefusing }
+
+    /// It is told that it was passed over, and why.
+    func isLeftOut(_ post: Post) -> Bool { stories[post.number]?.reason == "device_full" }
+
+    private var isRefusing: Bool { scenario.delivery.capPolicy == .refuse }
+
     private func check(_ message: StoryAnswer.Message, _ post: Post) throws(Violation) {
         let isRight =
             switch (message.state, message.reason) {
@@ -62,6 +71,7 @@ extension Ledger {
             case ("failed", "hand_over_refused"), ("failed", "hand_over_unanswered"): post.strategy == 2
             case ("overflowed", "message_cap"), ("overflowed", "byte_cap"): scenario.hasCap
             case ("revoked", "task_stopped"): post.stoppingStep != nil
+            case ("skipped", "device_full"): post.isTagged && isRefusing && !post.isSent
             default: false
             }
         guard isRight, !everDelivered.contains(post.number) || message.state == "delivered" else {

@@ -84,7 +84,9 @@ extension Ledger {
         guard !scenario.hasCap else { return }
         let patience = scenario.delivery.stubCooldown + .seconds(20)
         for post in posts
-        where post.isAccepted && !post.isForAll && post.isOwed && !post.isSent && !post.isHanded && post.isLong {
+        where post.isAccepted && !post.isForAll && post.isOwed && !mayBeLeftOut(post) && !post.isSent && !post.isHanded
+            && post.isLong
+        {
             if post.stoppingStep != nil { continue }
             let facts = devices[post.device]
             guard isToBeWoken(post), facts.hasToken, let since = facts.offlineSince, since + patience < clock.now else {

@@ -85,8 +85,6 @@ final class Ledger {
         // Only devices that exist have pushes of their own.
         if posts[number].attempts == 0, posts[number].first != nil {
             posts[number].isOwed = devices[posts[number].device].cid != nil
-            // An audience leaves out who is full where that means to be refused.
-            if posts[number].isTagged, scenario.delivery.capPolicy == .refuse { posts[number].isOwed = false }
         }
         posts[number].attempts += 1
         posts[number].open += 1
@@ -159,15 +157,20 @@ final class Ledger {
     /// Everything has healed and been delivered: nothing may be missing.
     func checkEnd() throws(Violation) {
         for device in devices.indices {
-            try checkMissing(device)
+            try checkMissing(device) { !mayBeLeftOut($0) }
             try checkOrder(device)
         }
     }
 
-    private func checkMissing(_ device: Int) throws(Violation) {
+    /// It has been told of every message what became of it: only that excuses that one did not come.
+    func checkLeftOut() throws(Violation) {
+        for device in devices.indices { try checkMissing(device) { !isLeftOut($0) } }
+    }
+
+    private func checkMissing(_ device: Int, where isWanted: (Post) -> Bool) throws(Violation) {
         let missing = posts.filter {
             $0.device == device && $0.isAccepted && $0.isOwed && !$0.isHanded && !$0.isLiveOnly && $0.isOwedToApp
-                && $0.stoppingStep == nil
+                && $0.stoppingStep == nil && isWanted($0)
         }
         if !scenario.hasCap, let lost = missing.first(where: \.isLong) {
             throw fail("P1", "post \(lost.number) for device \(device) was accepted and never handed to its app")

@@ -130,9 +130,7 @@ struct Scenario {
         }
         broadcasts = dice.pick([0, 4, 12, 40]) ?? 4
         lists = dice.pick([0, 10, 40, 80]) ?? 10
-        // Pushes to audiences are not played yet: the model does not know whom the gateway left out for a reason, and a world
-        // with them fails now and then. 3...30 brings them in.
-        tags = 0
+        tags = dice.pick([0, 3, 10, 30]) ?? 3
     }
 
     /// Peers stop reading, and what is sent to them soon fills what there is room for.

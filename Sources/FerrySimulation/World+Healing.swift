@@ -87,6 +87,7 @@ extension World {
         if violation == nil, !backend.hasAllAnswers {
             report(Violation(promise: "P6", what: "questions for what became of messages are not answered"))
         }
+        check { () throws(Violation) in try ledger.checkLeftOut() }
     }
 
     /// One turn of everything.

@@ -67,8 +67,8 @@ package struct DeviceStory: Sendable {
         presence.take(timed)
         switch fact {
         case .accepted(let acceptance):
-            if acceptance.isBroadcast {
-                takeBroadcast(acceptance, timed)
+            if acceptance.isBroadcast || acceptance.isNotedAgain {
+                takeInPlace(acceptance, timed)
                 return
             }
             if let last = messages.last, acceptance.seq <= last.acceptance.seq {
@@ -125,13 +125,16 @@ package struct DeviceStory: Sendable {
         }
     }
 
-    /// A broadcast is told of whenever the device has come into memory anew.
-    private mutating func takeBroadcast(_ acceptance: Acceptance, _ timed: TimedFact) {
+    /// A broadcast is told of whenever the device has come into memory anew, some messages once more at a start.
+    private mutating func takeInPlace(_ acceptance: Acceptance, _ timed: TimedFact) {
         guard index(of: acceptance.seq) == nil else { return }
         var place = messages.count
         while place > lineStart, messages[place - 1].acceptance.seq > acceptance.seq { place -= 1 }
         messages.insert(MessageStory(acceptance, timed, wasOffline: presence.awaySince), at: place)
         for index in stubsOpen.indices where stubsOpen[index] >= place { stubsOpen[index] += 1 }
+        if messages[place].isStubOpen {
+            stubsOpen.insert(place, at: stubsOpen.firstIndex { $0 > place } ?? stubsOpen.endIndex)
+        }
         firstOpen = min(firstOpen, place)
     }
 

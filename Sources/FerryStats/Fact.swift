@@ -87,12 +87,14 @@ package struct Acceptance: Hashable, Sendable, BitwiseCopyable {
     package var stub: Stub
     /// A broadcast's, noted when the device's turn came. It was accepted for all devices at once, and counts there.
     package var isBroadcast: Bool
+    /// Noted at a start, of a message whose first fact a crash may have lost. It may be there twice, and behind facts of later ones.
+    package var isNotedAgain: Bool
 
     package var isLiveOnly: Bool { expiresAt == acceptedAt }
 
     package init(
         seq: Seq, messageID: MessageID, taskID: TaskID, acceptedAt: Instant, expiresAt: Instant, payloadBytes: UInt32,
-        wasOnline: Bool, hasOwnAlert: Bool, stub: Stub, isBroadcast: Bool = false
+        wasOnline: Bool, hasOwnAlert: Bool, stub: Stub, isBroadcast: Bool = false, isNotedAgain: Bool = false
     ) {
         self.seq = seq
         self.messageID = messageID
@@ -104,6 +106,7 @@ package struct Acceptance: Hashable, Sendable, BitwiseCopyable {
         self.hasOwnAlert = hasOwnAlert
         self.stub = stub
         self.isBroadcast = isBroadcast
+        self.isNotedAgain = isNotedAgain
     }
 }
 

@@ -191,7 +191,8 @@ extension Acceptance {
             seq: seq, messageID: MessageID(message), taskID: TaskID(task, monthDay: monthDay, kind: kind),
             acceptedAt: acceptedAt, expiresAt: expiresAt, payloadBytes: bytes,
             wasOnline: flags & FactKind.Flag.wasOnline != 0, hasOwnAlert: flags & FactKind.Flag.ownAlert != 0,
-            stub: stub, isBroadcast: flags & FactKind.Flag.broadcast != 0)
+            stub: stub, isBroadcast: flags & FactKind.Flag.broadcast != 0,
+            isNotedAgain: flags & FactKind.Flag.again != 0)
     }
 }
 

@@ -36,10 +36,10 @@ package struct FactSelection: Sendable {
     package var isComplete: Bool { end == .acknowledged && stub?.isOpen(hasEnded: true) != true }
 
     package mutating func take(_ timed: TimedFact) {
-        if let acceptance, case .accepted(let again) = timed.fact, again.isBroadcast, again.seq == acceptance.seq,
-            again.taskID == acceptance.taskID
+        if let acceptance, case .accepted(let again) = timed.fact, again.isBroadcast || again.isNotedAgain,
+            again.seq == acceptance.seq, again.taskID == acceptance.taskID
         {
-            // Told to a device that was loaded anew; the story goes on.
+            // Told to a device that was loaded anew, or once more at a start; the story goes on.
             isPast = false
         } else if timed.isAcceptance(of: target), case .accepted(let found) = timed.fact {
             facts = facts.filter(\.fact.isPresence).suffix(Self.before) + [timed]
@@ -71,7 +71,7 @@ package struct FactSelection: Sendable {
     private mutating func concerns(_ timed: TimedFact, _ seq: Seq) -> Bool {
         switch timed.fact {
         case .accepted(let other):
-            if !other.isBroadcast { isPast = other.seq <= seq }
+            if !other.isBroadcast, !other.isNotedAgain { isPast = other.seq <= seq }
             return false
         case .sent(let other, _, _):
             guard other == seq else { return false }

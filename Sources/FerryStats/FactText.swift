@@ -79,6 +79,12 @@ extension EndReason {
         case .handOverUnanswered: "the wake-up channel did not answer in time, and its strategy has no other way"
         case .deviceRemoved: "the device was removed"
         case .deviceBlocked: "the device was blocked"
+        case .deviceFull: "the device kept as much as it may, and was to take no more"
+        case .tokenMissing: "the device had no push token, and its strategy needs one"
+        case .windowOver: "the time in which it may be shown was over"
+        case .filtered: "its sender's filter passes over the device"
+        case .deviceUnreadable: "what is known of the device could not be read"
+        case .turnTooLate: "the push had no more time when the device's turn came"
         }
     }
 
@@ -99,6 +105,12 @@ extension EndReason {
         case .handOverUnanswered: "hand_over_unanswered"
         case .deviceRemoved: "device_removed"
         case .deviceBlocked: "device_blocked"
+        case .deviceFull: "device_full"
+        case .tokenMissing: "no_device_token"
+        case .windowOver: "duration_over"
+        case .filtered: "filtered"
+        case .deviceUnreadable: "device_unreadable"
+        case .turnTooLate: "turn_too_late"
         }
     }
 }
@@ -117,6 +129,7 @@ extension Acceptance {
         case .due: text += ", a stub was due"
         case .noToken: text += ", without a push token"
         }
+        if isNotedAgain { return text + "; noted again at a start" }
         return text + "; on disk after \((syncedAt - acceptedAt).shortText)"
     }
 }

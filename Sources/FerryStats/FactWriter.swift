@@ -115,6 +115,7 @@ package struct FactWriter {
         if acceptance.hasOwnAlert { flags |= FactKind.Flag.ownAlert }
         if acceptance.isLiveOnly { flags |= FactKind.Flag.liveOnly }
         if acceptance.isBroadcast { flags |= FactKind.Flag.broadcast }
+        if acceptance.isNotedAgain { flags |= FactKind.Flag.again }
         writer.byte(flags)
         writer.varint(acceptance.seq.rawValue)
         writer.identifier(acceptance.messageID.value)
@@ -173,7 +174,8 @@ enum FactKind: UInt8, CaseIterable {
         static let ownAlert: UInt8 = 0x08
         static let liveOnly: UInt8 = 0x10
         static let broadcast: UInt8 = 0x20
-        static let known: UInt8 = 0x3f
+        static let again: UInt8 = 0x40
+        static let known: UInt8 = 0x7f
     }
 }
 

@@ -142,6 +142,22 @@ package struct MessageStory: Sendable {
         case .deviceRemoved: return "Skipped: the device was removed at \(at.utcText)."
         case .deviceBlocked:
             return "Skipped: the device was blocked when it was pushed, at \(at.utcText); nothing was sent."
+        case .deviceFull:
+            return "Skipped: when the device's turn came, at \(at.utcText), it kept as much as it may, and capPolicy "
+                + "is to refuse."
+        case .tokenMissing:
+            return "Skipped: when the device's turn came, at \(at.utcText), it had no push token, which the push's "
+                + "strategy needs."
+        case .windowOver:
+            return "Expired: when the device's turn came, at \(at.utcText), the time in which it may be shown was "
+                + "over."
+        case .filtered:
+            return "Skipped: when the device's turn came, at \(at.utcText), the sender's filter passed it over."
+        case .deviceUnreadable:
+            return "Failed: the store could not read what is known of the device, the last time at \(at.utcText); the "
+                + "gateway's log says why."
+        case .turnTooLate:
+            return "Expired: the push had no more time when the device's turn came, at \(at.utcText)."
         }
     }
 

@@ -87,6 +87,8 @@ package struct MessageLoss: Hashable, Sendable {
     package init?(_ reason: EndReason) {
         stage = reason == .liveSessionEnded ? "sf" : "rs"
         switch reason.state {
+        case _ where reason == .deviceFull: kind = "d6"
+        case _ where reason == .windowOver || reason == .turnTooLate: kind = "d14"
         case .kept, .delivered, .handed: return nil
         case .expired: kind = "d12"
         case .overflowed: kind = "d6"

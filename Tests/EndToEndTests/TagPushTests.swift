@@ -102,6 +102,47 @@ internal import Testing
         #expect(more.code == 20_001)
     }
 
+    /// How many devices have it, once that is as wanted.
+    private static func reached(
+        _ backend: Backend, _ task: String, isWanted: (Int) -> Bool
+    ) async throws -> Int {
+        let deadline = ContinuousClock.now + patience
+        while true {
+            let answer = try await backend.call(
+                "GET", "/v2/\(backend.app.id)/report/push/task/\(task)/detail", headers: ["token: \(backend.token)"])
+            let data = try answer.object()["data"] as? [String: Any]
+            let total = (data?[task] as? [String: Any])?["total"] as? [String: Int]
+            let count = total?["msg_num"] ?? 0
+            if isWanted(count) { return count }
+            guard ContinuousClock.now < deadline else { throw Unexpected("\(task) has reached \(count)") }
+        }
+    }
+
+    @Test(arguments: shardCounts)
+    func `who is full is passed over, which its timeline tells`(shards: Int) async throws {
+        let world = try await World(shards: shards, ["messageCap": 1, "capPolicy": "refuse"])
+        let backend = try await Backend(world)
+        var cids: [CID] = []
+        for _ in 0..<2 {
+            let device = try await RawDevice(world)
+            let identity = try await device.register()
+            try await Self.set(backend, ["all"], identity.cid)
+            try await device.sayBye()
+            cids.append(identity.cid)
+        }
+        for cid in cids { try await backend.waitUntil(cid, isOnline: false) }
+        try await backend.push(cids[0], "before")
+        let task = try Self.task(
+            try await Self.push(backend, "fast_custom_tag", "to all", ["fast_custom_tag": "all"]))
+        _ = try await Self.reached(backend, task) { $0 == 2 }
+        for (cid, word) in [(cids[0], "device_full"), (cids[1], "\"kept\"")] {
+            let story = try await backend.call(
+                "GET", "/v1/\(backend.app.id)/devices/\(cid)/timeline?taskid=\(task)",
+                headers: ["token: \(backend.token)"])
+            #expect(story.text.contains(word), "\(story.text)")
+        }
+    }
+
     @Test(arguments: shardCounts)
     func `a kill in the middle leaves nobody out and reaches nobody twice`(shards: Int) async throws {
         let world = try await World(shards: shards)
@@ -117,10 +158,13 @@ internal import Testing
         // So slowly that kills fall into it.
         let task = try Self.task(
             try await Self.push(backend, "fast_custom_tag", "slowly", ["fast_custom_tag": "all"], speed: 8))
+        var reached = 0
         for _ in 0..<3 {
-            try await Task.sleep(for: .milliseconds(300))
+            let before = reached
+            reached = try await Self.reached(try await Backend(world), task) { $0 > before }
             try await world.restartAfterKill()
         }
+        #expect(reached < identities.count, "the kills fell behind its end")
         let again = try await Backend(world)
         for identity in identities {
             let device = try await RawDevice(world)

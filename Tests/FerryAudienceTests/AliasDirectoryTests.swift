@@ -104,4 +104,22 @@ internal import Testing
         #expect(AliasRow.read(key: key + [0], value: value) == nil)
         #expect(AliasRow.read(key: key, value: value + [0]) == nil)
     }
+
+    /// "é" as one character, and as "e" with an accent behind it: the same to `String`, and two names.
+    @Test func `names that differ in bytes only are two names`() throws {
+        let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+        try #require(composed == decomposed)
+        var directory = AliasDirectory()
+        _ = try directory.bind([Binding(cid: cid(1), alias: composed)], limit: 1)
+        _ = try directory.bind([Binding(cid: cid(2), alias: decomposed)], limit: 1)
+        #expect(directory.devices(of: composed) == [cid(1)])
+        #expect(directory.devices(of: decomposed) == [cid(2)])
+        _ = directory.unbind([Binding(cid: cid(1), alias: decomposed)])
+        #expect(directory.devices(of: composed) == [cid(1)])
+        _ = try directory.bind([Binding(cid: cid(1), alias: decomposed)], limit: 2)
+        #expect(directory.devices(of: composed) == [])
+        #expect(directory.alias(of: cid(1)).map { Array($0.utf8) } == Array(decomposed.utf8))
+        #expect(directory.drop(composed) == [])
+        #expect(directory.drop(decomposed).count == 2)
+    }
 }

@@ -153,4 +153,35 @@ private func all(_ roster: DeviceRoster, _ audience: AudienceExpression, limit: 
         } while cursor != nil
         #expect(found == [0, 1, 2, 4, 5, 6, 7, 8, 9].map { cid($0) }.sorted())
     }
+
+    @Test(arguments: [AudienceExpression.Field.customTag, .region])
+    func `values that differ in bytes only are two values`(field: AudienceExpression.Field) throws {
+        let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+        try #require(composed == decomposed)
+        var roster = DeviceRoster()
+        for (number, text) in [composed, decomposed].enumerated() {
+            let device = cid(UInt64(number + 1))
+            roster.register(device, seenAt: day(1), hasToken: false)
+            roster.set(field == .region ? profile(region: text) : profile(tags: [text]), of: device)
+        }
+        func found(_ operation: AudienceExpression.Operation, _ values: [String]) -> [CID] {
+            all(roster, AudienceExpression([Condition(field, operation, values)]))
+        }
+        #expect(found(.or, [composed]) == [cid(1)])
+        #expect(found(.or, [decomposed]) == [cid(2)])
+        #expect(found(.not, [composed]) == [cid(2)])
+        #expect(found(.and, [composed, decomposed]) == [])
+        // A change from the one to the other is one.
+        roster.set(field == .region ? profile(region: composed) : profile(tags: [composed]), of: cid(2))
+        #expect(Set(found(.or, [composed])) == [cid(1), cid(2)])
+        #expect(found(.or, [decomposed]) == [])
+    }
+
+    @Test func `a value that stands in a condition twice counts once`() {
+        var roster = DeviceRoster()
+        roster.register(cid(1), seenAt: day(1), hasToken: true)
+        roster.set(profile(tags: ["vip"]), of: cid(1))
+        #expect(all(roster, AudienceExpression([Condition(.customTag, .and, ["vip", "vip"])])) == [cid(1)])
+        #expect(all(roster, AudienceExpression([Condition(.phoneType, .and, ["ios", "ios"])])) == [cid(1)])
+    }
 }

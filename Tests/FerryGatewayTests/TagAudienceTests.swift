@@ -38,4 +38,44 @@ struct TagAudienceTests {
         #expect(!task.isOpen)
         #expect(task.contentOverAt > task.createdAt + ListTask.longestExpansion)
     }
+
+    private static func cid(_ number: Int) -> CID { CID(Identifier128(high: 5, low: UInt64(number))) }
+
+    @Test func `A device is given up when it alone cannot be read, and later when none can`() {
+        var troubles = TagTroubles()
+        func tries(othersAnswer: Bool) -> Int {
+            for count in 1...10_000 {
+                troubles.note(.failed, Self.cid(1))
+                if othersAnswer { troubles.note(.known, Self.cid(2)) }
+                if troubles.isHopeless(Self.cid(1)) { return count }
+            }
+            return .max
+        }
+        let together = tries(othersAnswer: true)
+        troubles.forget(Self.cid(1))
+        #expect(troubles.isEmpty && !troubles.isHopeless(Self.cid(1)))
+        let alone = tries(othersAnswer: false)
+        #expect(together > 1 && alone > 10 * together && alone < 10_000)
+        // Once it can be read all is forgotten.
+        troubles.note(.known, Self.cid(1))
+        #expect(troubles.isEmpty)
+    }
+
+    @Test func `Pushes of one app do not count against another`() throws {
+        var work = TagWork()
+        for (number, name) in ["app-1", "app-1", "app-2"].enumerated() {
+            let task = ListTask(
+                app: try #require(AppID(name)),
+                taskID: TaskID(Identifier128(high: 7, low: UInt64(number)), monthDay: 1231, kind: .app),
+                createdAt: Instant(milliseconds: 1), timeToLive: 1_000, payloadBytes: 5, hasAlert: false,
+                request: Identifier128(high: 1, low: 1), content: Identifier128(high: 2, low: 1))
+            work.expansions[task.taskID.value] = TagExpansion(task, speed: 0, shards: 1)
+            // One that is being fixed is one, not two.
+            work.calls[task.taskID.value] = TagCall(
+                order: TagAudience(task, AudienceExpression(), speed: 0), missing: [0], waiting: [])
+        }
+        #expect(work.open(of: try #require(AppID("app-1"))) == 2)
+        #expect(work.open(of: try #require(AppID("app-2"))) == 1)
+        #expect(work.open(of: try #require(AppID("app-3"))) == 0)
+    }
 }

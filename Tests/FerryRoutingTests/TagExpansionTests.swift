@@ -8,10 +8,16 @@ struct TagExpansionTests {
 
     private static func cid(_ number: Int) -> CID { CID(Identifier128(high: 5, low: UInt64(number))) }
 
+    private static func content() throws -> ListTask {
+        ListTask(
+            app: try #require(AppID("app-1")),
+            taskID: TaskID(Identifier128(high: 1, low: 2), monthDay: 1231, kind: .app), createdAt: start,
+            timeToLive: 60_000, payloadBytes: 70, hasAlert: true, request: Identifier128(high: 3, low: 4),
+            content: Identifier128(high: 5, low: 6))
+    }
+
     private static func expansion(_ sizes: [Int], speed: Int64 = 0, shards: Int = 1) throws -> TagExpansion {
-        var expansion = TagExpansion(
-            task: TaskID(Identifier128(high: 1, low: 2), monthDay: 1231, kind: .app), app: try #require(AppID("app-1")),
-            speed: speed, shards: shards)
+        var expansion = TagExpansion(try content(), speed: speed, shards: shards)
         for (place, size) in sizes.enumerated() {
             expansion.add(
                 TagExpansion.Part(
@@ -50,7 +56,7 @@ struct TagExpansionTests {
 
     @Test func `After a restart it goes on behind what its rows say`() throws {
         let first = try Self.expansion([4, 4])
-        var again = TagExpansion(task: first.task, app: first.app, speed: 0, shards: 2)
+        var again = TagExpansion(first.content, speed: 0, shards: 2)
         again.add(TagExpansion.Part(partition: Partition(index: 0), cids: first.parts[0].cids, done: 4))
         again.add(TagExpansion.Part(partition: Partition(index: 1), cids: first.parts[1].cids, done: 1))
         #expect(again.remaining == 3)
@@ -96,21 +102,75 @@ struct TagExpansionTests {
         #expect(expansion.isOver)
     }
 
+    @Test func `When its time is over the rest has its turn at once, however slow it was`() throws {
+        var expansion = try Self.expansion([300], speed: 1)
+        let end = Self.start + ListTask.longestExpansion
+        #expect(expansion.endsAt == end)
+        expansion.settle(expansion.slice(limit: 100, now: Self.start), now: Self.start)
+        #expect(expansion.slice(limit: 100, now: Self.start).count == 0)
+        #expect(try #require(expansion.nextAt(now: Self.start)) <= end)
+        #expect(expansion.nextAt(now: end) == end)
+        #expect(expansion.slice(limit: 100, now: end).count == 100)
+    }
+
+    @Test(arguments: [0, 1, 4, 5, 6, 10, 11])
+    func `A partition with more devices than a row holds is in pieces, and nobody is left out`(count: Int) throws {
+        let cids = (0..<count).map { Self.cid($0) }
+        let parts = TagExpansion.parts(of: Partition(index: 3), cids, most: 5)
+        #expect(parts.count == (count + 4) / 5)
+        #expect(parts.flatMap(\.cids) == cids)
+        #expect(parts.map { Int($0.piece) } == Array(0..<parts.count))
+        // Each comes back under its own name.
+        var expansion = TagExpansion(try Self.content(), speed: 0, shards: 1)
+        for part in parts {
+            let key = TagExpansion.rowKey(expansion.task.value, piece: part.piece)
+            let name = try #require(TagExpansion.read(key: key))
+            #expect(name.task == expansion.task.value && name.piece == part.piece)
+            expansion.add(TagExpansion.Part(partition: part.partition, piece: name.piece, cids: part.cids, done: 0))
+        }
+        if let last = parts.last {
+            expansion.restore(last.partition, piece: last.piece, done: last.cids.count)
+            #expect(expansion.remaining == count - last.cids.count)
+        }
+        #expect(TagExpansion.read(key: expansion.task.value.bytes + [0, 0]) == nil)
+        #expect(TagExpansion.read(key: expansion.task.value.bytes + [1]) == nil)
+    }
+
+    @Test func `A row holds the devices that it is said to`() throws {
+        let most = TagExpansion.mostTargets(inRowOf: 1 << 20)
+        let part = TagExpansion.Part(
+            partition: Partition(index: 0), cids: (0..<most).map { Self.cid($0) }, done: 0)
+        #expect(TagExpansion.audienceRow(part, of: try Self.content(), speed: .max).count <= 1 << 20)
+    }
+
     @Test func `Rows come back as they were written, and no other bytes do`() throws {
         let expansion = try Self.expansion([3])
-        let row = TagExpansion.audienceRow(expansion.parts[0], task: expansion.task, app: expansion.app, speed: 70)
+        let row = TagExpansion.audienceRow(expansion.parts[0], of: expansion.content, speed: 70)
         let audience = try #require(TagExpansion.audience(row))
         #expect(audience.cids == expansion.parts[0].cids)
-        #expect(audience.task == expansion.task)
-        #expect(audience.app == expansion.app)
+        #expect(audience.content == expansion.content)
         #expect(audience.speed == 70)
         for end in 0..<row.count { #expect(TagExpansion.audience(Array(row[..<end])) == nil) }
         #expect(TagExpansion.audience(row + [0]) == nil)
-        for done in [0, 1, 300] {
-            let cursor = TagExpansion.cursorRow(done)
-            #expect(TagExpansion.cursor(cursor) == done)
-            #expect(TagExpansion.cursor(cursor + [0]) == nil)
-            #expect(TagExpansion.cursor(Array(cursor.dropLast())) == nil)
+        let leftOut = [
+            TagExpansion.Cursor.LeftOut(place: 2, seq: Seq(7), reason: .deviceFull),
+            TagExpansion.Cursor.LeftOut(place: 299, seq: Seq(.max), reason: .filtered),
+        ]
+        for cursor in [
+            TagExpansion.Cursor(done: 0, first: 0, at: Self.start, leftOut: []),
+            TagExpansion.Cursor(done: 300, first: 2, at: Self.start, leftOut: leftOut),
+        ] {
+            let row = TagExpansion.cursorRow(cursor)
+            #expect(TagExpansion.cursor(row) == cursor)
+            #expect(TagExpansion.cursor(row + [0]) == nil)
+            for end in 0..<row.count { #expect(TagExpansion.cursor(Array(row[..<end])) == nil) }
+        }
+        // Somebody who was not in the step.
+        for place in [1, 300] {
+            let damaged = TagExpansion.Cursor(
+                done: 300, first: 2, at: Self.start,
+                leftOut: [TagExpansion.Cursor.LeftOut(place: place, seq: Seq(7), reason: .deviceFull)])
+            #expect(TagExpansion.cursor(TagExpansion.cursorRow(damaged)) == nil)
         }
     }
 }

@@ -142,4 +142,52 @@ struct LongStoryTests {
         #expect(story.verdict.contains("Either it was never accepted"))
         #expect(story.verdict.contains("could not be read"))
     }
+
+    /// A start notes messages again of which it cannot know whether it was done before.
+    @Test(arguments: [true, false])
+    func `A message that is noted again at a start is told of once, with all that came to it`(wasNoted: Bool) {
+        let own = Sample.acceptance(5, wasOnline: false, stub: .due)
+        let again = Sample.acceptance(5, wasOnline: false, stub: .due, isNotedAgain: true)
+        let later = Sample.acceptance(9, wasOnline: false, stub: .due)
+        var facts: [TimedFact] = []
+        if wasNoted {
+            facts += [
+                TimedFact(at(1), .accepted(own)), TimedFact(at(2), .sent(Seq(5), Sample.session, isOffLine: true)),
+            ]
+            facts += [TimedFact(at(3), .accepted(later))]
+        }
+        facts += [TimedFact(at(10), .started), TimedFact(at(11), .accepted(again))]
+        if !wasNoted { facts.append(TimedFact(at(12), .accepted(later))) }
+        facts += [
+            TimedFact(at(13), .sent(Seq(9), Sample.session, isOffLine: true)),
+            TimedFact(at(14), .acknowledged(upTo: Seq(9))),
+        ]
+        let view = Sample.view(acknowledged: 9)
+        let all = DeviceStory(facts: facts, view: view, coverage: Self.covered, target: nil, isKept: { _ in false })
+        #expect(all.messages.map(\.acceptance.seq) == [Seq(5), Seq(9)])
+        #expect(all.messages.allSatisfy { $0.state == .delivered })
+        for seq in [5, 9] as [UInt64] {
+            let target = TimelineTarget.message(Sample.messageID(seq))
+            let one = DeviceStory(
+                facts: FactSelection.select(facts, target: target), view: view, coverage: Self.covered, target: target,
+                isKept: { _ in false })
+            #expect(one.messages.map(\.acceptance.seq) == [Seq(seq)])
+            #expect(one.messages.first?.reason == .acknowledged)
+            let events = one.messages.first?.events ?? []
+            #expect(events.contains { if case .sent = $0.fact { true } else { false } } == (wasNoted || seq == 9))
+        }
+    }
+
+    @Test func `A message that is noted again behind later ones takes its own place`() {
+        let facts: [TimedFact] = [
+            TimedFact(at(1), .accepted(Sample.acceptance(9))),
+            TimedFact(at(11), .accepted(Sample.acceptance(5, isNotedAgain: true))),
+            TimedFact(at(12), .ended(Seq(5), .deviceFull)), TimedFact(at(14), .acknowledged(upTo: Seq(9))),
+        ]
+        let all = DeviceStory(
+            facts: facts, view: Sample.view(acknowledged: 9), coverage: Self.covered, target: nil,
+            isKept: { _ in false })
+        #expect(all.messages.map(\.acceptance.seq) == [Seq(5), Seq(9)])
+        #expect(all.messages.map(\.reason) == [.deviceFull, .acknowledged])
+    }
 }

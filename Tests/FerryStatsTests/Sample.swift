@@ -16,12 +16,13 @@ enum Sample {
     /// `ttl` nil is live only.
     static func acceptance(
         _ seq: UInt64, at time: Instant = at(0), ttl: Int64? = 60_000, wasOnline: Bool = true,
-        hasOwnAlert: Bool = false, stub: Acceptance.Stub = .none, isBroadcast: Bool = false
+        hasOwnAlert: Bool = false, stub: Acceptance.Stub = .none, isBroadcast: Bool = false,
+        isNotedAgain: Bool = false
     ) -> Acceptance {
         Acceptance(
             seq: Seq(seq), messageID: messageID(seq), taskID: taskID(seq), acceptedAt: time,
             expiresAt: ttl.map { time + .milliseconds($0) } ?? time, payloadBytes: 123, wasOnline: wasOnline,
-            hasOwnAlert: hasOwnAlert, stub: stub, isBroadcast: isBroadcast)
+            hasOwnAlert: hasOwnAlert, stub: stub, isBroadcast: isBroadcast, isNotedAgain: isNotedAgain)
     }
 
     static func attachment(_ session: SessionID = session, lastSeq: UInt64? = nil) -> Attachment {
@@ -46,6 +47,7 @@ enum Sample {
             .accepted(acceptance(300, ttl: 259_200_000, wasOnline: false, hasOwnAlert: true, stub: .due)),
             .accepted(acceptance(5, wasOnline: false, stub: .noToken)),
             .accepted(acceptance(6, stub: .notWanted, isBroadcast: true)),
+            .accepted(acceptance(7, stub: .due, isNotedAgain: true)),
             .sent(Seq(1), session, isOffLine: false), .sent(Seq(.max), SessionID(rawValue: .max), isOffLine: true),
             .gapSent(Gap(upTo: Seq(9), expired: 3, overflowed: .max)), .acknowledged(upTo: Seq(128)),
             .stubDue(upTo: Seq(3)), .noToken(upTo: Seq(4)), .stubRequested(.standard, upTo: Seq(3)),

@@ -109,8 +109,8 @@ extension ListTargets {
             throw .overLimit("audience.alias", "at most \(APILimits.targetsPerCall) in one call")
         }
         var aliases: [String] = []
-        var seen: Set<String> = []
-        for text in list where seen.insert(text).inserted {
+        var seen: Set<ExactText> = []
+        for text in list where seen.insert(ExactText(text)).inserted {
             aliases.append(try UserReading.alias(text, "audience.alias"))
         }
         let isAsync = try fields.truth("is_async") ?? false

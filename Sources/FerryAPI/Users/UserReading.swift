@@ -173,10 +173,10 @@ enum UserReading {
     private static func tags(_ fields: FieldReader, _ limits: UserLimits) throws(APIError) -> [String] {
         guard let texts = try fields.strings("custom_tag") else { throw .null("custom_tag") }
         var tags: [String] = []
-        var seen: Set<String> = []
+        var seen: Set<ExactText> = []
         for (place, text) in texts.enumerated() {
             let tag = try checked(tag: text, "custom_tag[\(place)]", limits)
-            if seen.insert(tag).inserted { tags.append(tag) }
+            if seen.insert(ExactText(tag)).inserted { tags.append(tag) }
         }
         try check(tags, limits)
         return tags

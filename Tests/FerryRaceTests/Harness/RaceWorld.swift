@@ -107,6 +107,13 @@ final class RaceWorld {
         disk.inject(faults)
     }
 
+    /// The next look-ups in the tables fail.
+    func hurtTables(_ change: (inout MemoryTables.Faults) -> Void) {
+        var faults = MemoryTables.Faults()
+        change(&faults)
+        tables.inject(faults)
+    }
+
     /// The power is cut and comes back: what was not synced is lost, every connection with it.
     func cutPower() throws {
         gateway.die()
