@@ -37,7 +37,7 @@ extension Shard {
         switch requests.find(order.key.key) {
         case .answered(let first):
             guard first.content == order.key.content else { return refuseRepeat(order) }
-            if placing[first.taskID.value] != nil {
+            if let known = placing[first.taskID.value], known.content.broadcast.terms.speed == 0 {
                 placing[first.taskID.value]?.waiting.append(order.origin)
             } else {
                 answer(order.origin, .success(first.taskID))
@@ -96,7 +96,13 @@ extension Shard {
         let broadcast = AcceptedBroadcast(
             app: app, taskID: task ?? TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .app),
             messageID: MessageID(randomIdentifier()), acceptedAt: now, expiresAt: expiresAt, request: key,
-            traits: push.traits, payload: push.payload)
+            traits: push.traits,
+            terms: BroadcastTerms(
+                speed: push.speed, wakes: push.wakes,
+                alert: push.alert.map {
+                    OwnAlert(
+                        body: $0.payload, collapseID: $0.collapseID, isBackground: $0.pushType == .background)
+                }), payload: push.payload)
         let content = BroadcastContent(
             broadcast, compressed: compressor.compressed(push.payload, environment.configuration.compressionBytes),
             budget: environment.broadcastBudget)
@@ -114,9 +120,14 @@ extension Shard {
             acceptedAt: broadcast.acceptedAt)
         requests.settle(broadcast.request.key, answer, acceptedAt: broadcast.acceptedAt, segment: segment)
         keepOnDisk(broadcast, segment: segment)
+        var waiting = openBroadcasts.removeValue(forKey: broadcast.request.key) ?? []
+        if broadcast.terms.speed > 0 {
+            // It takes its time, and nobody waits for that.
+            for origin in waiting { self.answer(origin, .success(broadcast.taskID)) }
+            waiting = []
+        }
         placing[broadcast.taskID.value] = PlacingBroadcast(
-            content: content, missing: environment.shards,
-            waiting: openBroadcasts.removeValue(forKey: broadcast.request.key) ?? [])
+            content: content, missing: environment.shards, waiting: waiting)
         for shard in 0..<environment.shards { post(.place(content), to: shard) }
     }
 
@@ -180,6 +191,7 @@ extension Shard {
     /// The places are on disk: from now on it is in the streams. Whoever was registered before is in the count, and nobody else,
     /// since registrations go through the same journal in the same order.
     mutating func broadcastPlaced(_ pending: PendingPlaces, segment: UInt32) {
+        if pacedPlaced(pending, segment: segment) { return }
         let content = pending.wanted.content
         let number = broadcastLine(of: content.broadcast.app)
         let targets = broadcasts.targets(number, pending.seqs)
@@ -196,6 +208,7 @@ extension Shard {
             endStopped(number, task)
         } else {
             broadcasts.wantPass(number)
+            beginWakes(number, content.broadcast)
         }
         trimBroadcasts(number)
     }

@@ -32,6 +32,7 @@ extension Shard {
                 lists.tags.calls.count + lists.tags.gatherings.count + lists.tags.expansions.count
                     + (lists.tags.step == nil && lists.tags.awaited == nil ? 0 : 1)
             ),
+            ("wakes", wakes.loading.count + wakes.failed.count),
             ("passes", broadcasts.sweeping.count),
             ("receipts", receiptDesk.fresh.count + receiptDesk.again.count + receiptDesk.goneAgain.count),
             ("links", links.count), ("linkAnswers", linkAnswers.count + answeringLinks.count),

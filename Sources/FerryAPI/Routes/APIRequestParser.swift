@@ -23,8 +23,7 @@ package final class APIRequestParser {
             read(request.body) { fields throws(APIError) in .pushBatch(try PushBatch(fields, limits: limits)) }
         case .pushAll:
             read(request.body) { fields throws(APIError) in
-                let push = try BroadcastPush(fields, limits: limits)
-                return try ScheduledPush(push, body: request.body).map { .schedule($0) } ?? .pushAll(push)
+                try .pushAll(fields, body: request.body, limits: limits)
             }
         case .task(let verb, let task): TaskCall.read(verb, task).map { .task($0) }
         case .list(let call):
@@ -45,10 +44,10 @@ package final class APIRequestParser {
     /// The push that a stored body asks for, which was read before: it fails where the limits are others now.
     package func stored(_ body: [UInt8]) -> Result<BroadcastPush, APIError> {
         let limits = limits
-        let request = read(body) { fields throws(APIError) in .pushAll(try BroadcastPush(fields, limits: limits)) }
+        let request = read(body) { fields throws(APIError) in try .pushAll(fields, body: body, limits: limits) }
         return request.flatMap { request in
-            guard case .pushAll(let push) = request else { return .failure(.type("body", mustBe: "a push to all")) }
-            return .success(push)
+            guard case .schedule(let stored) = request else { return .failure(.type("body", mustBe: "a push to all")) }
+            return .success(stored.push)
         }
     }
 

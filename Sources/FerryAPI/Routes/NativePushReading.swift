@@ -108,10 +108,7 @@ struct NativePush {
                 throw .overLimit("payload", "\(payload.count) bytes, at most \(Limits.payloadBytes)")
             }
         }
-        if case .all = audience, alert != nil {
-            throw .invalid("push_channel.ios", "not supported yet: a push to all devices wakes nobody")
-        }
-        if case .all = audience { try traits.checkForAll() }
+        if case .all = audience, !traits.isForEachDevice { try BroadcastPush.check(alert, ttl) }
         guard !isDryRun else { return }
         guard requestID != nil else { throw .empty("request_id") }
         guard let payload else { throw .empty("payload") }
@@ -142,9 +139,16 @@ struct NativePush {
                     ListMessage(
                         requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, traits: traits, alert: alert),
                     ListAudience(audience, speed: 0)))
+        case .all where traits.isForEachDevice:
+            .list(
+                .audience(
+                    ListMessage(
+                        requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, traits: traits, alert: alert),
+                    ListAudience(AudienceExpression(), speed: 0)))
         case .all:
             .pushAll(
-                BroadcastPush(requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, traits: traits.ofBroadcast))
+                BroadcastPush(
+                    requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, sender: traits, alert: alert))
         }
     }
 }
