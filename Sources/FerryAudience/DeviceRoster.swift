@@ -234,5 +234,28 @@ package struct DeviceRoster: Sendable {
         return slice
     }
 
+    // MARK: - Wake-ups
+
+    /// Devices behind `cursor` that have a token and are not blocked, at most `limit`, looking at no more than `visits`.
+    package func wakeable(after cursor: CID?, limit: Int, visits: Int) -> Slice {
+        var slice = Slice()
+        var next = entries.place(after: cursor)
+        for _ in 0..<max(1, visits) {
+            guard let place = next else {
+                slice.cursor = nil
+                return slice
+            }
+            let element = entries[place]
+            slice.cursor = element.cid
+            if element.value.isRegistered, element.value.hasToken, element.value.profile.first?.isBlocked != true {
+                slice.devices.append(element.cid)
+            }
+            next = entries.place(after: place)
+            if slice.devices.count >= max(1, limit) { break }
+        }
+        if next == nil { slice.cursor = nil }
+        return slice
+    }
+
     private static func day(_ time: Instant) -> UInt16 { UInt16(clamping: max(0, time.milliseconds) / 86_400_000) }
 }

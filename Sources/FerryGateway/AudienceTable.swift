@@ -55,6 +55,11 @@ struct AudienceTable {
         return rosters[number].unseen(since: time, after: cursor, visits: visits)
     }
 
+    func wakeable(_ number: Int, after cursor: CID?, limit: Int, visits: Int) -> DeviceRoster.Slice {
+        guard rosters.indices.contains(number) else { return DeviceRoster.Slice() }
+        return rosters[number].wakeable(after: cursor, limit: limit, visits: visits)
+    }
+
     func wasUnseen(_ number: Int, _ cid: CID, since time: Instant) -> Bool {
         rosters.indices.contains(number) && rosters[number].wasUnseen(cid, since: time)
     }

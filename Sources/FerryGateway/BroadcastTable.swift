@@ -1,87 +1,23 @@
 internal import FerryCore
 internal import FerryStore
 
-/// A broadcast as it stands in the streams of a shard's partitions.
-struct PlacedBroadcast {
-    enum State {
-        /// Devices still get it.
-        case live
-        /// Its time is over, and the record that says so is on its way to the disk.
-        case ending
-        /// A device that did not get it is told so.
-        case over
-    }
-
-    /// Rises with each placement of the shard, of all apps; 0 is before the first.
-    let ordinal: UInt32
-    /// Without its payload.
-    let broadcast: AcceptedBroadcast
-    /// Until nobody can be sent it any more.
-    var content: BroadcastContent?
-    /// By the shard's own numbers of its partitions; zero where it has its place by another entry, or not yet.
-    let seqs: [Seq]
-    /// The first segment with a record of its places; 0 when the tables have them.
-    var segment: UInt32
-    var state = State.live
-    /// Over because its sender stopped it, not by its time: nobody is told of a gap.
-    var isStopped = false
-    /// Devices for which it is accepted and whose machine was not told of it: what is known of them is their number.
-    var unreached: Int
-    /// Devices that have it in their log.
-    var reached = 0
-    /// For a live-only one: it is over at the end of this pass over the devices.
-    var pass: UInt64 = 0
-}
-
-/// The broadcasts of one app in one shard.
-struct BroadcastLine {
-    let app: AppID
-    /// By ordinal, rising.
-    var placed: [PlacedBroadcast] = []
-    /// Registered devices, by the shard's own numbers of its partitions.
-    var registered: [Int]
-    /// Where the pass over the devices stands that is under way.
-    var cursor: Int?
-    /// Something is new since it began: another follows.
-    var wantsPass = false
-    /// Passes that have begun.
-    var passes: UInt64 = 0
-    /// None of its broadcasts is over before this.
-    var nextEnd = Instant.distantFuture
-    /// One ended that devices have in their logs, where a pass is to look for it.
-    var hasEnded = false
-    /// The highest place of those that were found at the start, by the shard's own numbers of its partitions; empty for none.
-    var restoredTop: [Seq] = []
-    // Of the owner of the app.
-    /// When those of the last hour were accepted, rising.
-    var recent: [Instant] = []
-    /// Accepted and without their places here.
-    var coming = 0
-
-    /// Some device may not have been told yet what is new.
-    var isSweeping: Bool { cursor != nil || wantsPass }
-
-    /// Takes memory and a part of its devices' time still.
-    var liveCount: Int { placed.count { $0.state != .over } }
-}
-
 /// What a shard knows of broadcasts. It does not do: I/O, telling devices, counting facts.
 struct BroadcastTable {
     /// By the app's number in the device table.
-    private(set) var lines: [BroadcastLine] = []
-    /// The last ordinal.
-    private(set) var newest: UInt32 = 0
+    var lines: [BroadcastLine] = []
+    /// The last ordinal, or arrival of a place.
+    var newest: UInt32 = 0
     /// Up to here are those that were found at the start: their order is not that of their places in every partition, since
     /// other shards may have placed them.
     private(set) var lastRestored: UInt32 = 0
     /// No broadcast's time is over before this.
     private(set) var nextEnd = Instant.distantFuture
     /// Over all lines.
-    private(set) var unreached = 0
+    var unreached = 0
     /// Lines with a pass to do, in their turn.
     private(set) var sweeping: [Int] = []
     /// Memory of this shard's part of content, and of places.
-    private(set) var bytes = 0
+    var bytes = 0
     private let shard: Int
     private let shards: Int
     /// Partitions of this shard.
@@ -127,6 +63,7 @@ struct BroadcastTable {
         newest += 1
         var known = broadcast
         known.payload = []
+        known.terms.alert = nil
         lines[number].placed.append(
             PlacedBroadcast(
                 ordinal: newest, broadcast: known, content: content, seqs: seqs, segment: segment, state: state,
@@ -199,10 +136,19 @@ struct BroadcastTable {
     /// start rises in every partition, so the look goes from the newest back to the first that is acknowledged.
     func pending(_ number: Int, after ordinal: UInt32, _ local: Int, above acknowledged: Seq) -> [Int] {
         guard lines.indices.contains(number) else { return [] }
+        let usual = pendingAtOnce(number, after: ordinal, local, above: acknowledged)
+        return lines[number].pacedCount == 0
+            ? usual : addingPaced(usual, number, after: ordinal, local, above: acknowledged)
+    }
+
+    private func pendingAtOnce(
+        _ number: Int, after ordinal: UInt32, _ local: Int, above acknowledged: Seq
+    ) -> [Int] {
         var found: [Int] = []
         var index = lines[number].placed.count
         while index > 0, lines[number].placed[index - 1].ordinal > max(ordinal, lastRestored) {
             index -= 1
+            guard lines[number].placed[index].arrivals.isEmpty else { continue }
             let seq = lines[number].placed[index].seqs[local]
             if seq > acknowledged { found.append(index) } else if seq > .zero { return found.reversed() }
         }
@@ -212,6 +158,7 @@ struct BroadcastTable {
         else { return found }
         let restored = (0..<index).filter {
             lines[number].placed[$0].ordinal > ordinal && lines[number].placed[$0].seqs[local] > acknowledged
+                && lines[number].placed[$0].arrivals.isEmpty
         }
         return restored.sorted { lines[number].placed[$0].seqs[local] < lines[number].placed[$1].seqs[local] } + found
     }
@@ -325,7 +272,7 @@ struct BroadcastTable {
         let line = lines[number]
         return line.placed.indices.filter {
             line.placed[$0].broadcast.isLiveOnly && line.placed[$0].state == .live
-                && line.placed[$0].pass <= line.passes
+                && line.placed[$0].pass <= line.passes && !line.placed[$0].isPlacing
         }
     }
 
@@ -334,14 +281,19 @@ struct BroadcastTable {
         var surplus = lines[number].placed.count { $0.state == .over } - AcceptedBroadcast.overAtMost
         var going: [PlacedBroadcast] = []
         lines[number].placed.removeAll { placed in
-            guard placed.state == .over, placed.reached <= 0, surplus > 0 || placed.broadcast.expiresAt <= time else {
+            guard placed.state == .over, !placed.isPlacing, placed.reached <= 0,
+                surplus > 0 || placed.broadcast.expiresAt <= time
+            else {
                 return false
             }
             surplus -= 1
             going.append(placed)
             return true
         }
-        for placed in going { bytes -= placed.seqs.count * 8 + part(of: placed.content) }
+        for placed in going {
+            bytes -= placed.seqs.count * 8 + placed.arrivals.count * 4 + part(of: placed.content)
+            lines[number].pacedCount -= placed.arrivals.isEmpty ? 0 : 1
+        }
     }
 
     // MARK: - Passes over the devices

@@ -55,6 +55,10 @@ package struct ConfigurationKey: Sendable {
             "broadcastsPerHour", 1...100_000, "pushes to all of one app within an hour; above it they get 30019",
             { $0.broadcastsPerHour = Int($1) }),
         .integer(
+            "broadcastWakesPerSecond", 1...1_000_000,
+            "wake-ups a second for pushes to all, of all apps together",
+            { $0.broadcastWakesPerSecond = Int($1) }),
+        .integer(
             "scheduledPerApp", 1...100_000,
             "scheduled tasks of one app that wait for their time; above it they get 30019",
             { $0.scheduledPerApp = Int($1) }),

@@ -54,6 +54,8 @@ package struct GatewayConfiguration: Sendable {
     package var broadcastsPerApp = 100
     /// So many of one app are taken within an hour.
     package var broadcastsPerHour = 1_000
+    /// Owners of devices that are away woken for pushes to all, a second, over all apps.
+    package var broadcastWakesPerSecond = 1_000
     /// Calls of one app that wait for their time.
     package var scheduledPerApp = 1_000
     /// For so long after its end a device that missed a push to all is told that it did.

@@ -108,6 +108,8 @@ enum DeviceWaiter {
     case list(ListPlacement, Int)
     /// One target of the step of a push to an audience.
     case tagTarget(CID)
+    /// Its owner may have to be woken for a broadcast.
+    case wake(CID)
     case status(StatusGathering, CID)
     case timeline(TimelineOrder)
     case single(SingleGathering, FoundTask)

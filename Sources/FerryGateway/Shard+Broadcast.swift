@@ -44,7 +44,7 @@ extension Shard {
         case .answered(let first):
             if first.content != key.content {
                 answer(origin, .failure(.requestIDReused(requestID)))
-            } else if placing[first.taskID.value] != nil {
+            } else if let known = placing[first.taskID.value], known.content.broadcast.terms.speed == 0 {
                 placing[first.taskID.value]?.waiting.append(origin)
             } else {
                 answer(origin, .success(first.taskID))
@@ -101,7 +101,13 @@ extension Shard {
         let broadcast = AcceptedBroadcast(
             app: app, taskID: task ?? TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .app),
             messageID: MessageID(randomIdentifier()), acceptedAt: now, expiresAt: expiresAt, request: key,
-            traits: push.traits, payload: push.payload)
+            traits: push.traits,
+            terms: BroadcastTerms(
+                speed: push.speed, wakes: push.wakes,
+                alert: push.alert.map {
+                    OwnAlert(
+                        body: $0.payload, collapseID: $0.collapseID, isBackground: $0.pushType == .background)
+                }), payload: push.payload)
         let content = BroadcastContent(
             broadcast, compressed: compressor.compressed(push.payload, environment.configuration.compressionBytes),
             budget: environment.broadcastBudget)
@@ -120,9 +126,14 @@ extension Shard {
             acceptedAt: broadcast.acceptedAt)
         requests.settle(broadcast.request.key, answer, acceptedAt: broadcast.acceptedAt, segment: segment)
         keepOnDisk(broadcast, segment: segment)
+        var waiting = openBroadcasts.removeValue(forKey: broadcast.request.key) ?? []
+        if broadcast.terms.speed > 0 {
+            // It takes its time, and nobody waits for that.
+            for origin in waiting { self.answer(origin, .success(broadcast.taskID)) }
+            waiting = []
+        }
         placing[broadcast.taskID.value] = PlacingBroadcast(
-            content: content, missing: environment.shards,
-            waiting: openBroadcasts.removeValue(forKey: broadcast.request.key) ?? [])
+            content: content, missing: environment.shards, waiting: waiting)
         for shard in 0..<environment.shards { post(.place(content), to: shard) }
     }
 
@@ -187,6 +198,7 @@ extension Shard {
     /// The places are on disk: from now on it is in the streams. Whoever was registered before is in the count, and nobody else,
     /// since registrations go through the same journal in the same order.
     mutating func broadcastPlaced(_ pending: PendingPlaces, segment: UInt32) {
+        if pacedPlaced(pending, segment: segment) { return }
         let content = pending.wanted.content
         let number = broadcastLine(of: content.broadcast.app)
         let targets = broadcasts.targets(number, pending.seqs)
@@ -203,6 +215,7 @@ extension Shard {
             endStopped(number, task)
         } else {
             broadcasts.wantPass(number)
+            beginWakes(number, content.broadcast)
         }
         trimBroadcasts(number)
     }

@@ -182,9 +182,15 @@ extension Shard {
             if isOwner(of: wanted.content.broadcast.app) {
                 broadcasts.expect(broadcastLine(of: wanted.content.broadcast.app))
             }
-            place(wanted)
+            if wanted.content.broadcast.terms.speed > 0, !wanted.isStopped, !isOver(wanted.content.broadcast) {
+                beginPaced(wanted, isRestored: true)
+            } else {
+                place(wanted)
+            }
         }
     }
+
+    private func isOver(_ broadcast: AcceptedBroadcast) -> Bool { !broadcast.isLiveOnly && broadcast.expiresAt <= now }
 
     private func isOwner(of app: AppID) -> Bool { Partition(of: app).owner(among: environment.shards) == index }
 
@@ -196,6 +202,7 @@ extension Shard {
             number, found.broadcast, found.content, seqs: found.seqs, segment: found.segment,
             unreached: found.waiting, state: found.content == nil ? .over : .live, isStopped: found.isStopped)
         tally.restore(found.waiting)
+        if found.content != nil { beginWakes(number, found.broadcast, isRestored: true) }
     }
 
     /// Puts back what is kept for a device that was found, the broadcasts at their places between the device's own messages.
@@ -249,7 +256,8 @@ extension KeptMessage {
             seq: seq, expiresAt: .distantFuture,
             location: RecordLocation(segment: 0, offset: placed.ordinal, length: 0),
             payloadBytes: UInt32(clamping: placed.content?.broadcast.payload.count ?? 0),
-            isLiveOnly: placed.broadcast.isLiveOnly, hasOwnAlert: false, wasOffline: wasOffline, stub: .notWanted,
+            isLiveOnly: placed.broadcast.isLiveOnly, hasOwnAlert: placed.content?.broadcast.terms.alert != nil,
+            wasOffline: wasOffline, stub: .notWanted,
             isShared: true)
     }
 
@@ -263,6 +271,7 @@ extension Acceptance {
             seq: seq, messageID: placed.broadcast.messageID, taskID: placed.broadcast.taskID,
             acceptedAt: placed.broadcast.acceptedAt, expiresAt: placed.broadcast.expiresAt,
             payloadBytes: UInt32(clamping: placed.content?.broadcast.payload.count ?? 0), wasOnline: wasOnline,
-            hasOwnAlert: false, stub: .notWanted, isBroadcast: true)
+            hasOwnAlert: placed.content?.broadcast.terms.alert != nil,
+            stub: placed.broadcast.terms.wakes ? .none : .notWanted, isBroadcast: true)
     }
 }

@@ -122,6 +122,7 @@ extension Shard {
         case .tagCall: restoreTagCall(row)
         case .tagAudience: restoreTagAudience(row)
         case .tagCursor: restoreTagCursor(row)
+        case .broadcastWake: restoreWakes(row)
         case .alias: restoreAlias(row)
         case .profile: restoreProfile(row)
         case .receiptLane: restoreLane(row)

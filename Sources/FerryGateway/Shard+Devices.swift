@@ -210,6 +210,7 @@ extension Shard {
                 }
             case .list(let placement, let target): accept(placement, target, device: device)
             case .tagTarget(let cid): tagTargetLoaded(cid, device == nil ? .absent : .known)
+            case .wake(let cid): wakeLoaded(cid, device, isKnown: true)
             case .status(let gathering, let cid): gather(gathering, cid, device)
             case .timeline(let order): explain(order, device: device)
             case .single(let gathering, let single): gather(gathering, single, device)

@@ -260,6 +260,7 @@ extension Shard {
             }
         case .list(let placement, let target): giveUp(placement, target, .busy(retryAfterSeconds: 5))
         case .tagTarget(let cid): tagTargetLoaded(cid, .failed)
+        case .wake(let cid): wakeLoaded(cid, nil, isKnown: false)
         case .status(let gathering, let cid):
             gathering.isComplete = false
             gather(gathering, cid, nil)

@@ -35,6 +35,7 @@ extension Shard {
                     + (lists.tags.step == nil && lists.tags.awaited == nil ? 0 : 1)
             ),
             ("removals", users.removals.waiting.count),
+            ("wakes", wakes.loading.count + wakes.failed.count),
             ("passes", broadcasts.sweeping.count),
             (
                 "receipts",

@@ -77,7 +77,11 @@ struct ShardRecovery: Sendable {
         let callbacks = callbacks(recovery, environment)
         for shard in parts.indices { parts[shard].callbacks = callbacks }
         for found in recovery.controlRows {
-            parts[found.row.partition.owner(among: shards)].controlRows.append(found)
+            let owner = found.row.partition.owner(among: shards)
+            parts[owner].controlRows.append(found)
+            // Its devices may be any shard's now.
+            guard found.row.table == .broadcastWake else { continue }
+            for other in parts.indices where other != owner { parts[other].controlRows.append((found.row, 0)) }
         }
         let audit = ReportAudit(recovery)
         for shard in parts.indices {

@@ -8,6 +8,18 @@ internal import FerryStats
 internal import FerryStore
 internal import FerryWire
 
+/// A message's own alert, about to be asked for.
+struct OwnStub {
+    let cid: CID
+    /// By which the SDK names the message.
+    let name: String
+    let alert: OwnAlert
+    let traits: MessageTraits
+    /// nil asks for one try only.
+    let expiresAt: Instant?
+    let identity: Identifier128
+}
+
 /// Wake-ups: from a device's decision to the channel, and the answer back.
 extension Shard {
     mutating func requestStub(_ plan: StubPlan, _ device: Int) {
@@ -24,10 +36,12 @@ extension Shard {
         switch plan {
         case .standard(let upTo, let badge, let expiresAt):
             let stub = environment.composer.standard(
-                topic: topic(device), token: token, cid: cid, badge: badge, expiresAt: onWall(expiresAt),
+                topic: topic(device), token: token, cid: cid, badge: badge,
+                expiresAt: onWall(known(expiresAt, upTo: upTo, device)),
                 identity: Self.stubIdentity(cid, upTo))
             send(stub, plan, cid)
         case .own(let message):
+            if message.isShared { return requestSharedStub(message, plan, device) }
             if let content = atHand.first(where: { $0.seq == message.seq && $0.cid == cid }) {
                 requestOwnStub(content, plan, device)
                 return
@@ -54,13 +68,22 @@ extension Shard {
             stubAnswered(content.cid, plan, .refused("the message has no alert"))
             return
         }
-        let name = "\(content.taskID):\(content.messageID):\(content.cid)"
-        let body = OwnAlertBody.named(alert.body, name, badge: content.traits.badge.map { _ in badge(device) })
+        requestOwnStub(
+            OwnStub(
+                cid: content.cid, name: "\(content.taskID):\(content.messageID):\(content.cid)", alert: alert,
+                traits: content.traits, expiresAt: content.isLiveOnly ? nil : content.expiresAt,
+                identity: content.messageID.value),
+            token, plan, device)
+    }
+
+    mutating func requestOwnStub(_ own: OwnStub, _ token: PushToken, _ plan: StubPlan, _ device: Int) {
+        let body = OwnAlertBody.named(own.alert.body, own.name, badge: own.traits.badge.map { _ in badge(device) })
         let stub = environment.composer.own(
-            topic: topic(device), token: token, body: body, collapseID: alert.collapseID,
-            kind: content.traits.alertKind, isBackground: alert.isBackground,
-            expiresAt: content.isLiveOnly ? nil : onWall(content.expiresAt), identity: content.messageID.value)
-        send(stub, plan, content.cid)
+            topic: topic(device), token: token, body: body, collapseID: own.alert.collapseID,
+            kind: own.traits.alertKind, isBackground: own.alert.isBackground,
+            expiresAt: own.expiresAt.map { onWall($0) },
+            identity: own.identity)
+        send(stub, plan, own.cid)
     }
 
     /// What clocks elsewhere will show at `time`: after a step of the wall clock, until it is followed, they and the gateway's
@@ -113,7 +136,7 @@ extension Shard {
     }
 
     /// The same stub has the same `apns-id` after a restart.
-    private static func stubIdentity(_ cid: CID, _ upTo: Seq) -> Identifier128 {
+    static func stubIdentity(_ cid: CID, _ upTo: Seq) -> Identifier128 {
         var writer = ByteWriter()
         writer.identifier(cid.value)
         writer.uint64(upTo.rawValue)

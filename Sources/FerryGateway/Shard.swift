@@ -13,8 +13,9 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast` and `+BroadcastDevices` (pushes to all), `+Lists`, `+Tags` and `+ListDevices` (one content for
-/// many), `+Tasks`, `+ListStops`, `+SingleStops`, `+Revokes` and `+Schedules` (when a task ends or begins), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
+/// (devices' frames), `+Broadcast`, `+BroadcastDevices`, `+Pacing` and `+BroadcastWakes` (pushes to all), `+Lists`, `+Tags` and
+/// `+ListDevices` (one content for many), `+Tasks`, `+ListStops`, `+SingleStops`, `+Revokes` and `+Schedules` (when a task ends or
+/// begins), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
 /// (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`,
 /// `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
 struct Shard: ~Copyable {
@@ -87,6 +88,10 @@ struct Shard: ~Copyable {
     var tasks = ShardTasks()
     /// Broadcasts whose places the store refused.
     var unplaced: [WantedPlaces] = []
+    /// Those with a pace, and when they were looked at last.
+    var pacing: [PacedBroadcast] = []
+    var pacedAt = Instant.distantPast
+    var wakes = BroadcastWakes()
     var lists: ListWork
     /// Pushes that came in in this turn, by owner of their devices.
     var orders: [PushOrders]
@@ -233,6 +238,8 @@ struct Shard: ~Copyable {
         let count = poller.wait(milliseconds: network?.mayHaveEvents(for: index) == true ? 0 : wait)
         now = environment.clock()
         book.timePassed(now)
+        // Before anything is read: what went to a device that leaves in this turn leaves before it is woken.
+        continueWakes()
         for position in 0..<count {
             let event = poller.event(position)
             handle(event.token, readable: event.readable, writable: event.writable, hangup: event.hangup)
@@ -242,6 +249,7 @@ struct Shard: ~Copyable {
         if let network { takeLineEvents(network) }
         takeOwnOrders()
         advanceTimers()
+        continuePacing()
         endBroadcastsInTime()
         drawCurve()
         releaseSchedules()
@@ -289,7 +297,7 @@ struct Shard: ~Copyable {
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
-        next = min(next, users.removals.nextGivenUp)
+        next = min(next, users.removals.nextGivenUp, nextPacedTurn, nextWakeTurn)
         next = min(next, book.rowsDue, book.nextDay, curve.next, tasks.lists.nextEnd)
         if !acknowledging.isEmpty || !refusedEnds.isEmpty { next = min(next, max(acksDue, refusedEndsDue)) }
         if !isDraining { next = min(next, tasks.schedules.nextDue) }
@@ -340,7 +348,9 @@ struct Shard: ~Copyable {
             revocationCount &+= 1
             endStreams(ofToken: digest)
             post(.reply(.revoked(origin)), to: origin.shard)
-        case .place(let content): place(WantedPlaces(content: content, lacking: nil))
+        case .place(let content):
+            let wanted = WantedPlaces(content: content, lacking: nil)
+            if content.broadcast.terms.speed > 0 { beginPaced(wanted) } else { place(wanted) }
         case .placesKnown(let task): placesKnown(task)
         case .task(let message): take(message)
         case .tokenClaimed(let claim): take(claim)

@@ -21,6 +21,8 @@ package enum DeviceEvent: Hashable, Sendable {
     case handOverAnswered(Seq, isAccepted: Bool)
     /// The message's own alert was not asked for after all: while its text was read, the device came back.
     case stubWithdrawn(Seq)
+    /// It is the device's turn to be woken for a kept broadcast. If it is there, its owner is woken when it leaves without it.
+    case wakeWanted(Seq)
     case tokenChanged(hasToken: Bool)
     /// The time of a kept broadcast is over, and that is on disk.
     case broadcastEnded(Seq)

@@ -1,4 +1,4 @@
-internal import FerryCore
+package import FerryCore
 
 /// Wake-ups: when one is due, what it stands for, when the next may go.
 extension DeviceStateMachine {
@@ -49,7 +49,42 @@ extension DeviceStateMachine {
         guard let standard else { return }
         defaultStub = .inFlight
         actions.append(
-            .requestStub(.standard(upTo: standard.upTo, badge: log.ownCount, expiresAt: standard.expiresAt)))
+            .requestStub(.standard(upTo: standard.upTo, badge: badge, expiresAt: standard.expiresAt)))
+    }
+
+    /// What a default stub shows: everything that is kept.
+    private var badge: Int {
+        var count = log.ownCount
+        guard log.sharedCount > 0 else { return count }
+        for index in 0..<log.count where log[index].isShared && !log[index].isLiveOnly { count += 1 }
+        return count
+    }
+
+    /// A broadcast's stub, once in the machine's life. Of a device that is away nothing is recorded: whose turn has come is known
+    /// elsewhere.
+    mutating func wantWake(_ seq: Seq, now: Instant, actions: inout [DeviceAction]) {
+        guard let index = position(of: seq), log[index].isShared, !log[index].isLiveOnly,
+            log[index].stub == .notWanted
+        else { return }
+        guard presence == .offline else {
+            log[index].stub = .none
+            return
+        }
+        guard hasToken else { return }
+        log[index].stub = .due
+        requestDueStubs(now: now, actions: &actions)
+    }
+
+    /// Whether it is still open if the device's owner is woken for the broadcast: a stub is due or has no answer, or it is
+    /// about to be known whether the device is away.
+    package func isWakeOpen(_ seq: Seq) -> Bool {
+        guard let index = position(of: seq) else { return false }
+        switch log[index].stub {
+        case .due: return hasToken
+        case .requested: return true
+        case .none: if case .attached = presence { return false } else { return hasToken }
+        case .settled, .noToken, .notWanted: return false
+        }
     }
 
     /// It is due again, for the next time that the device is away.

@@ -96,9 +96,12 @@ package struct DeviceStateMachine: Hashable, Sendable {
         case .handOverAnswered(let seq, let isAccepted):
             handOverAnswered(seq, isAccepted: isAccepted, now: now, policy: policy, actions: &actions)
         case .stubWithdrawn(let seq): withdrawStub(seq, now: now, policy: policy, actions: &actions)
+        case .wakeWanted(let seq): wantWake(seq, now: now, actions: &actions)
         case .tokenChanged(let has): changeToken(has, now: now, actions: &actions)
         case .broadcastEnded(let seq): endBroadcast(seq, now: now, actions: &actions)
-        case .broadcastMissed(let seq): noteMissed(seq)
+        case .broadcastMissed(let seq):
+            noteMissed(seq)
+            if case .attached = presence { actions.append(.transmit) }
         case .takenBack(let seq, let reason): takeBack(seq, reason, actions: &actions)
         case .unreadable(let seq):
             giveUp(seq, .unreadable, actions: &actions)
@@ -121,10 +124,11 @@ package struct DeviceStateMachine: Hashable, Sendable {
         return earliest == .distantFuture ? nil : earliest
     }
 
-    /// No message up to here wants a stub any more. Conservative: what is settled behind one that is not does not count.
+    /// No message up to here wants a stub any more. Conservative: what is settled behind one that is not does not count. Of
+    /// broadcasts it says nothing: who is to be woken for them is known elsewhere.
     package var stubsSettledUpTo: Seq {
         var last = acknowledged
-        for index in 0..<log.count {
+        for index in 0..<log.count where !log[index].isShared {
             switch log[index].stub {
             case .settled, .notWanted: last = log[index].seq
             case .none, .due, .requested, .noToken: return last
@@ -133,9 +137,9 @@ package struct DeviceStateMachine: Hashable, Sendable {
         return last
     }
 
-    /// The last message for which a stub is due or was asked for.
+    /// The last message of its own for which a stub is due or was asked for.
     package var stubsDueUpTo: Seq {
-        for index in stride(from: log.count - 1, through: 0, by: -1) {
+        for index in stride(from: log.count - 1, through: 0, by: -1) where !log[index].isShared {
             switch log[index].stub {
             case .due, .requested: if !log[index].isHandingOver { return log[index].seq }
             case .none, .settled, .noToken, .notWanted: continue

@@ -26,8 +26,8 @@ package struct KeptMessage: Hashable, Sendable, BitwiseCopyable {
     /// Expires with the session instead of with a time.
     package var isLiveOnly: Bool { flags & Flag.liveOnly != 0 }
     package var hasOwnAlert: Bool { flags & Flag.ownAlert != 0 }
-    /// A broadcast's: its content, its record and its end belong to all devices. No cap counts it, no stub stands for it, and
-    /// the device's row knows nothing of it.
+    /// A broadcast's: its content, its record and its end belong to all devices. No cap counts it, a stub is asked for it only
+    /// when `.wakeWanted` says so, and the device's row knows nothing of it.
     package var isShared: Bool { flags & Flag.shared != 0 }
     /// Its content is its task's, of which there is one for many devices: `payloadBytes` counts for the device, and takes no
     /// room of its own.

@@ -77,16 +77,17 @@ extension BackendCall {
     }
 
     private static func content(_ post: Post, _ isOther: Bool) -> String {
-        var alert = ""
-        if post.hasOwnAlert {
-            let aps = #"{"alert":{"title":"T","body":"\#(post.alertMarker)"}}"#
-            alert = #","push_channel":{"ios":{"type":"notify","aps":\#(aps)}}"#
-        }
         let strategy = post.strategy == 1 ? "" : #","strategy":{"default":\#(post.strategy)}"#
         // Some are slow.
         let speed = post.isTagged && (post.first ?? 0) % 3 == 0 ? #","speed":\#((post.first ?? 0) % 7 + 1)"# : ""
         return #""settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)\#(strategy)\#(speed)},"#
-            + #""push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}\#(alert)"#
+            + #""push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}\#(alert(post))"#
+    }
+
+    private static func alert(_ post: Post) -> String {
+        guard post.hasOwnAlert else { return "" }
+        let aps = #"{"alert":{"title":"T","body":"\#(post.alertMarker)"}}"#
+        return #","push_channel":{"ios":{"type":"notify","aps":\#(aps)}}"#
     }
 
     private static func createList(_ post: Post, _ world: World, _ token: String, isOther: Bool) -> [UInt8] {
@@ -110,10 +111,13 @@ extension BackendCall {
     }
 
     private static func pushAll(_ post: Post, _ world: World, _ token: String, isOther: Bool) -> [UInt8] {
+        let settings =
+            (post.strategy == 1 ? "" : #","strategy":{"default":\#(post.strategy)}"#)
+            + (post.speed == 0 ? "" : #","speed":\#(post.speed)"#)
         let schedule = post.scheduledAt.map { #","schedule_time":"\#($0.milliseconds)""# } ?? ""
         let body =
-            #"{"request_id":"\#(post.requestID)","audience":"all","settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)\#(schedule)},"#
-            + #""push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}}"#
+            #"{"request_id":"\#(post.requestID)","audience":"all","settings":{"ttl":\#(post.ttl == 0 ? -1 : post.ttl)\#(schedule)\#(settings)},"#
+            + #""push_message":{"transmission":"\#(post.payload)\#(isOther ? "!" : "")"}\#(alert(post))}"#
         return bytes("POST /v2/\(world.app.text)/push/all", token, body)
     }
 

@@ -140,6 +140,7 @@ extension Ledger {
             devices[device].offlineSince = nil
             if devices[device].stubInFlight { _ = devices[device].wakings.popLast() }
             devices[device].stubInFlight = false
+            devices[device].stubsForAll = 0
             devices[device].stubAnsweredAt = nil
             // What was answered long ago is on disk; where an own alert is open before it, it is not written down.
             let isSettled = devices[device].stubAnsweredCycle.map { cycle > $0 + 3 } ?? false

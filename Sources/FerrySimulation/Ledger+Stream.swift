@@ -50,6 +50,7 @@ extension Ledger {
 
     private func beginSession(_ link: Link, _ device: Int, isResumed: Bool) {
         trace.note("session", link.number, device)
+        devices[device].onlineStep = step
         devices[device].acknowledging = ([], 0)
         if isResumed {
             devices[device].settled = max(devices[device].settled, link.facts.saidSeq)
@@ -152,7 +153,7 @@ extension Ledger {
             throw fail("P4", "post \(post.number) had a stub and is not marked offLine")
         }
         // It is accepted for the device at some time after the call.
-        guard let answered = post.answeredStep, !post.mayBeTwice, !post.isTagged, post.scheduledAt == nil else {
+        guard let answered = post.answeredStep, !post.mayBeTwice, !post.isByAndBy, post.scheduledAt == nil else {
             return
         }
         if post.wasOnline == false { throw fail("P4", "post \(post.number) was accepted offline and is not marked so") }

@@ -53,14 +53,22 @@ extension Ledger {
             guard let answered = post.answeredStep else { return !post.isRefused }
             return answered >= before || post.isTagged
         }
-        if !hasNews { throw fail("P5", "device \(device) was woken again for the same messages") }
+        guard !hasNews else { return }
+        // Each push to all wakes once.
+        devices[device].stubsForAll += 1
+        let forAll = posts.count { $0.device == device && $0.attempts > 0 && !$0.isRefused && $0.wakesAll }
+        if devices[device].stubsForAll > forAll {
+            throw fail("P5", "device \(device) was woken again for the same messages")
+        }
     }
 
     private func checkBadge(_ stub: StubRequest, _ device: Int) throws(Violation) {
         let badge = Post.number(in: stub.body, after: "\"badge\":") ?? 0
         let settled = devices[device].settled
         let possible = posts.count { post in
-            guard post.device == device, post.attempts > 0, !post.isRefused, !post.isForAll else { return false }
+            guard post.device == device, post.attempts > 0, !post.isRefused, !(post.isForAll && post.isLiveOnly) else {
+                return false
+            }
             return devices[device].seqs[post.number].map { $0 > settled } ?? true
         }
         guard badge >= 1, badge <= possible || scenario.requestCapacity != nil else {
@@ -84,11 +92,10 @@ extension Ledger {
         guard !scenario.hasCap else { return }
         let patience = scenario.delivery.stubCooldown + .seconds(20)
         for post in posts
-        where post.isAccepted && !post.isForAll && post.isOwed && !mayBeLeftOut(post) && !post.isSent && !post.isHanded
-            && post.isLong
-        {
-            if post.stoppingStep != nil { continue }
+        where post.isAccepted && post.isOwed && !mayBeLeftOut(post) && !post.isSent && !post.isHanded && post.isLong {
+            if !post.isForAll, post.stoppingStep != nil { continue }
             let facts = devices[post.device]
+            if post.isForAll, !isToBeWokenForAll(post) { continue }
             guard isToBeWoken(post), facts.hasToken, let since = facts.offlineSince, since + patience < clock.now else {
                 continue
             }
@@ -97,5 +104,15 @@ extension Ledger {
                 ? wokenByOwn.contains(post.number) : facts.wakings.contains { $0 >= post.firstSentStep }
             guard isWoken else { throw fail("P5", "device \(post.device) was never woken for post \(post.number)") }
         }
+    }
+
+    /// A push to all wakes at its turn, which comes within a while; who was there then, and is not after a crash, is not woken.
+    private func isToBeWokenForAll(_ post: Post) -> Bool {
+        let facts = devices[post.device]
+        let begun = max(post.answeredAt, post.scheduledAt ?? .distantPast)
+        guard !post.isLiveOnly, facts.tokenStep < post.firstSentStep, post.stoppingStep == nil,
+            begun + .seconds(45) < clock.now
+        else { return false }
+        return post.answeredLife == life || facts.onlineStep < post.firstSentStep
     }
 }

@@ -81,6 +81,7 @@ final class Ledger {
             posts[number].place = place
         }
         attempts += 1
+        if devices[posts[number].device].openLinks > 0 { devices[posts[number].device].onlineStep = step }
         posts[number].firstSentAt = min(posts[number].firstSentAt, clock.now)
         // Only devices that exist have pushes of their own.
         if posts[number].attempts == 0, posts[number].first != nil {
@@ -189,7 +190,7 @@ final class Ledger {
         var lastPlace: [Int: Post] = [:]
         for post in inOrder {
             // Each gets it at its time.
-            if post.isTagged { continue }
+            if post.isByAndBy { continue }
             if let latest, let answered = post.answeredStep, latest.firstSentStep > answered {
                 throw fail(
                     "P2", "post \(post.number), answered before \(latest.number) was posted, comes after it")

@@ -26,6 +26,9 @@ struct Post {
     var wasOwed = false
     var isErased = false
 
+    /// Of a push to all: devices a second; 0 has no limit.
+    var speed = 0
+
     /// It is to be released then, by the gateway's clock, and is accepted for its devices no earlier.
     var scheduledAt: Instant?
 
@@ -84,6 +87,10 @@ struct Post {
     var isOwedToApp: Bool { strategy != 2 && !(strategy == 4 && isWithChannel) }
 
     var isForAll: Bool { first != nil && !isListed && !isTagged }
+    /// Each device has it at a time of its own.
+    var isByAndBy: Bool { isTagged || speed > 0 }
+    /// A push to all that wakes those who are away by the gateway's own text.
+    var wakesAll: Bool { isForAll && strategy == 1 && !isLiveOnly && !hasOwnAlert }
     var isLiveOnly: Bool { ttl == 0 }
     var isAccepted: Bool { answeredStep != nil }
     /// Every attempt was refused, so it is not kept.
@@ -171,6 +178,10 @@ struct DeviceFacts {
     var stubAnsweredAt: Instant?
     var stubAnsweredCycle: Int?
     var stubStep: Int?
+    /// In this life, those that no message of its own explains.
+    var stubsForAll = 0
+    /// The last step at which it may have been there.
+    var onlineStep = -1
     var allStubSteps: [Int] = []
     /// Of these, the stubs that the channel has answered, or that were asked for in this life: those that a crash lost must be
     /// asked for again.

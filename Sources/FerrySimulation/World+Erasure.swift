@@ -58,7 +58,7 @@ extension Ledger {
     func erasing(_ device: Int) {
         for number in posts.indices where posts[number].device == device {
             // What each device gets at its time may come to this one no more.
-            let isAtOnce = !posts[number].isTagged && posts[number].scheduledAt == nil
+            let isAtOnce = !posts[number].isByAndBy && posts[number].scheduledAt == nil
             posts[number].wasOwed = posts[number].isOwed && posts[number].isAccepted && isAtOnce
             posts[number].isErased = true
             posts[number].isOwed = false

@@ -101,7 +101,9 @@ extension World {
             let text = String(decoding: request.stub.token, as: UTF8.self)
             guard let token = Int(text.dropFirst("token-".count)), let device = device(of: request.stub) else {
                 // A device may be registered, and in an audience, before its client knows.
-                if ledger.posts.contains(where: \.isTagged), ledger.devices.contains(where: { $0.cid == nil }) {
+                if ledger.posts.contains(where: { $0.isTagged || $0.isForAll }),
+                    ledger.devices.contains(where: { $0.cid == nil })
+                {
                     request.answer(.accepted)
                 } else {
                     report(Violation(promise: "P5", what: "a stub is for nobody"))
@@ -116,10 +118,16 @@ extension World {
     private func device(of stub: StubRequest) -> Int? {
         if let own = Post.number(inAlert: stub.body) {
             guard ledger.posts.indices.contains(own) else { return nil }
+            if ledger.posts[own].isForAll { return device(named: stub.body) }
             return ledger.posts[own].isListed ? device(of: stub, list: own) : ledger.posts[own].device
         }
         let name = stub.headers.first { $0.name == "apns-collapse-id" }?.value.dropFirst("ferry-".count)
         return ledger.devices.firstIndex { $0.cid?.description == name.map(String.init) }
+    }
+
+    /// An alert of the sender's own names the message, and the message its device.
+    private func device(named body: [UInt8]) -> Int? {
+        ledger.devices.firstIndex { $0.cid.map { Post.contains(":\($0)", in: body) } ?? false }
     }
 
     /// The alert of a task is the same for all of its devices, but the request's id is the message's.

@@ -110,7 +110,9 @@ extension World {
 
     private var isHealed: Bool {
         guard let gateway, stopsUntil == nil else { return false }
-        let isExpanding = gateway.leftovers.contains { $0.name == "tags" && $0.count > 0 }
+        let isExpanding = gateway.leftovers.contains {
+            ($0.name == "tags" || $0.name == "openBroadcasts") && $0.count > 0
+        }
         return !isExpanding && backends.allSatisfy(\.hasAllAnswers) && gateway.snapshot.keptMessages == 0
             && clients.allSatisfy { $0.machine.phase == .stopped || ($0.isAttached && $0.isSettled) }
             && ledger.devices.allSatisfy { $0.cid != nil }

@@ -110,10 +110,16 @@ extension World {
             scheduledAt = gatewayClock.now + .milliseconds(Int64(dice.within(1...20_000)))
         }
         for device in ledger.devices.indices {
+            // Not drawn, so that all else of a seed stays as it is.
+            let strategy = !isTagged && first % 7 == 3 ? 3 : 1
             var post = Post(
-                number: first + device, device: device, ttl: ttl, hasOwnAlert: false, payloadBytes: bytes, first: first,
-                isTagged: isTagged)
-            if !isTagged { post.scheduledAt = scheduledAt }
+                number: first + device, device: device, ttl: ttl,
+                hasOwnAlert: !isTagged && first % 5 == 2 && ttl > 0 && strategy == 1, payloadBytes: bytes, first: first,
+                isTagged: isTagged, strategy: strategy)
+            if !isTagged {
+                post.scheduledAt = scheduledAt
+                post.speed = first % 3 == 1 ? first % 6 + 1 : 0
+            }
             ledger.posts.append(post)
         }
         backend.post(first)

@@ -104,6 +104,7 @@ final class World {
         // More than any world has.
         configuration.broadcastsPerApp = 1_000
         configuration.broadcastsPerHour = 100_000
+        configuration.broadcastWakesPerSecond = seed % 3 == 0 ? 20 : 1_000
         // Contents are read back, and again and again.
         if seed % 3 == 1 { configuration.listContentBytes = 1 }
         if dice.chance(150) { configuration.unsyncedBytes = dice.within(2_000...20_000) }

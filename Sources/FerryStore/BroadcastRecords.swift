@@ -10,8 +10,10 @@ package struct AcceptedBroadcast: Equatable, Sendable {
     /// `acceptedAt` itself for a live-only broadcast.
     package var expiresAt: Instant
     package var request: RequestKey
-    /// Of them only what kind of payload it is, the group and the callback mean anything.
+    /// Of them only what kind of payload it is, the window, the group, the callback and what goes with an own alert mean
+    /// anything.
     package var traits: MessageTraits
+    package var terms: BroadcastTerms
     /// Empty in what is found of a broadcast whose time is over.
     package var payload: [UInt8]
 
@@ -22,7 +24,7 @@ package struct AcceptedBroadcast: Equatable, Sendable {
 
     package init(
         app: AppID, taskID: TaskID, messageID: MessageID, acceptedAt: Instant, expiresAt: Instant, request: RequestKey,
-        traits: MessageTraits = .none, payload: [UInt8]
+        traits: MessageTraits = .none, terms: BroadcastTerms = .none, payload: [UInt8]
     ) {
         self.app = app
         self.taskID = taskID
@@ -31,6 +33,7 @@ package struct AcceptedBroadcast: Equatable, Sendable {
         self.expiresAt = expiresAt
         self.request = request
         self.traits = traits
+        self.terms = terms
         self.payload = payload
     }
 }
@@ -55,8 +58,8 @@ package struct BroadcastPlacement: Equatable, Sendable {
 
 extension ByteWriter {
     mutating func broadcast(_ broadcast: AcceptedBroadcast) {
-        // No app's name is empty: that says that traits come first.
-        let traits = broadcast.traits.encoded
+        // No app's name is empty: that says that traits and terms come first.
+        let traits = broadcast.traits.encoded + broadcast.terms.encoded
         if !traits.isEmpty {
             string([])
             string(traits)
@@ -86,25 +89,27 @@ extension ByteWriter {
 
 extension ByteReader {
     mutating func broadcast() -> AcceptedBroadcast? {
-        guard let traits = broadcastTraits(), let app = app(), let task = task(), let message = identifier(),
+        guard let (traits, terms) = broadcastTraits(), let app = app(), let task = task(), let message = identifier(),
             let acceptedAt = instant(),
             let expiresAt = instant(), let key = identifier(), let content = identifier(), let payload = octets()
         else { return nil }
         return AcceptedBroadcast(
             app: app, taskID: task, messageID: MessageID(message), acceptedAt: acceptedAt, expiresAt: expiresAt,
-            request: RequestKey(key: key, content: content), traits: traits, payload: payload)
+            request: RequestKey(key: key, content: content), traits: traits, terms: terms, payload: payload)
     }
 
     /// `none` where there are none, nil where they cannot be read. They have one spelling.
-    private mutating func broadcastTraits() -> MessageTraits? {
+    private mutating func broadcastTraits() -> (MessageTraits, BroadcastTerms)? {
         var ahead = self
         guard let name = ahead.string(limit: ahead.remaining) else { return nil }
-        guard name.isEmpty else { return MessageTraits.none }
-        guard let encoded = ahead.string(limit: MessageTraits.encodedBytes), !encoded.isEmpty,
-            let traits = MessageTraits(encoded: encoded), traits.encoded.elementsEqual(encoded)
+        guard name.isEmpty else { return (.none, .none) }
+        let limit = MessageTraits.encodedBytes + BroadcastTerms.encodedBytes
+        guard let encoded = ahead.string(limit: limit), !encoded.isEmpty,
+            let traits = MessageTraits(encoded: encoded), let terms = BroadcastTerms(encoded: encoded),
+            (traits.encoded + terms.encoded).elementsEqual(encoded)
         else { return nil }
         self = ahead
-        return traits
+        return (traits, terms)
     }
 
     mutating func placement() -> BroadcastPlacement? {

@@ -23,6 +23,8 @@ package enum ControlTable: UInt8, CaseIterable, Sendable {
     /// Targets of such a push in one partition; and how many of them have it.
     case tagAudience = 22
     case tagCursor = 23
+    /// How far a shard is with waking owners for a push to all, in any of its partitions.
+    case broadcastWake = 50
     /// Receipts that no endpoint has taken yet.
     case receipt = 200
     /// The content of such a task, at the owner of the app.

@@ -41,6 +41,12 @@ enum BenchCommand {
             CommandOption("--sessions", "N", help: "memory: how many; default 1000000"),
             CommandOption("--broadcasts", "N", help: "memory: to all sessions at the end; default 3"),
             CommandOption(
+                "--online", "N",
+                help: "memory: at the end all but so many leave, and single messages are timed beside pushes to all"),
+            CommandOption("--wakes", "W", help: "memory with --online: broadcastWakesPerSecond; default 1000"),
+            CommandOption(
+                "--speed", "V", help: "memory with --online: devices a second of the paced one; default 20000"),
+            CommandOption(
                 "--folder", "DIR", help: "memory: where the gateway's data lies meanwhile; default: a temporary folder"),
             CommandOption("--devices", "N", help: "how many devices; default 1000"),
             CommandOption(

@@ -9,6 +9,8 @@ struct BenchTally {
     var refused: UInt64 = 0
     var delivered: UInt64 = 0
     var repeats: UInt64 = 0
+    /// Of `delivered`, those of a bench in memory that were for everybody.
+    var broadcast: UInt64 = 0
     /// By devices, handshakes included.
     var receivedBytes: UInt64 = 0
     /// Messages that came compressed.

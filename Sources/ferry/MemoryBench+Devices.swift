@@ -83,7 +83,7 @@ extension MemoryBench {
     }
 
     private mutating func deliver(_ index: Int, _ body: UnsafeRawBufferPointer, _ received: UInt64) {
-        guard let push = BenchPush.read(body), let due = BenchStamp.read(push.payload)?.due else {
+        guard let push = BenchPush.read(body), let stamp = BenchStamp.read(push.payload) else {
             problems.note("a push is not of this run")
             return
         }
@@ -93,7 +93,10 @@ extension MemoryBench {
         }
         devices[index].lastSeq = push.seq
         tally.delivered += 1
-        deliveries.record(received > due ? received - due : 0)
+        if stamp.isBroadcast { tally.broadcast += 1 }
+        // Beside singles only those are timed.
+        if stamp.isBroadcast && timesSinglesOnly { return }
+        deliveries.record(received > stamp.due ? received - stamp.due : 0)
     }
 
     private mutating func receive(_ index: Int, _ type: UInt8, _ body: UnsafeRawBufferPointer) {
@@ -136,8 +139,13 @@ extension MemoryBench {
                 epoch: epoch, lastSeq: Seq(devices[index].lastSeq))
             network.peerSends(line, handshake.prove(login, secret: devices[index].secret))
         } else {
+            // Only where somebody is to be woken, so that all else stays as it was.
+            let token = settings.online.flatMap { _ in
+                PushToken(environment: .sandbox, bytes: Cryptography.random(32)).map { TokenChange.set($0) }
+            }
             let register = RegisterFrame(
-                appID: settings.app.id, installationKey: Bytes32(Cryptography.random(32)) ?? .zero)
+                appID: settings.app.id, installationKey: Bytes32(Cryptography.random(32)) ?? .zero,
+                extensions: AttachExtensions(deviceToken: token))
             network.peerSends(line, handshake.prove(register, appSecret: Array(settings.app.secret.utf8)))
         }
     }

@@ -14,7 +14,7 @@ extension MemoryBench {
     }
 
     private static let handshakesAtOnce = 512
-    private static let tick: UInt64 = 16_000_000
+    static let tick: UInt64 = 16_000_000
 
     private var mark: Mark { Mark(gateway: gatewaySeconds, turns: turnSeconds, tally: tally) }
 
@@ -37,6 +37,7 @@ extension MemoryBench {
             if step == settings.sessions {
                 try storm(step, &report)
                 try broadcasts(step, &report)
+                try away(step, &report)
             }
             try tellProblems(&report)
             CommandOutput.line(report.finish())
@@ -78,7 +79,7 @@ extension MemoryBench {
     }
 
     /// Lets the store and the timeline finish what they have.
-    private mutating func rest() throws(BenchFailure) {
+    mutating func rest() throws(BenchFailure) {
         let end = BenchClock.nanoseconds + 300_000_000
         while BenchClock.nanoseconds < end && !isStopped {
             lastMove = BenchClock.nanoseconds
@@ -178,7 +179,7 @@ extension MemoryBench {
         report.set("slowestBroadcastSeconds", slowest)
     }
 
-    private mutating func authenticate() throws(BenchFailure) -> String {
+    mutating func authenticate() throws(BenchFailure) -> String {
         let timestamp = String(clock.now.milliseconds)
         let signed = Array((settings.app.key + timestamp + settings.app.masterSecret).utf8)
         let sign = Hexadecimal.encode(Cryptography.sha256(signed))

@@ -37,6 +37,7 @@ struct MemoryBench: ~Copyable {
 
     var tally = BenchTally()
     var deliveries = BenchHistogram()
+    var timesSinglesOnly = false
     var problems = BenchProblems()
     /// Of this thread, within the gateway's turns, in nanoseconds.
     private var turning: UInt64 = 0

@@ -1,4 +1,5 @@
 internal import FerryAPI
+private import FerryAudience
 private import FerryCore
 internal import Testing
 
@@ -35,7 +36,10 @@ struct BroadcastPushTests {
             #""all""#, #","settings":{"ttl":259200001}"#,
             "settings.ttl is invalid: 259200001, must be -1 to 259200000 milliseconds"
         ),
-        (#""all""#, #","settings":{"speed":10}"#, "settings.speed is invalid: not supported yet, leave it out or 0"),
+        (#""all""#, #","settings":{"speed":-1}"#, "settings.speed is invalid: -1, must be 0 to 1000000000 a second"),
+        (#""all""#, #","settings":{"speed":"fast"}"#, "settings.speed type error: must be a whole number"),
+        (#""all""#, #","settings":{"speed":0.5}"#, "settings.speed type error: must be a whole number"),
+        (#""all""#, #","settings":{"speed":"100"}"#, ""),
         (
             #""all""#, #","settings":{"schedule_time":"soon"}"#,
             "settings.schedule_time type error: must be a whole number"
@@ -51,12 +55,12 @@ struct BroadcastPushTests {
             ""
         ),
         (
-            #""all""#, #","push_channel":{"ios":{"aps":{"alert":{"title":"t"}}}}"#,
-            "push_channel.ios is invalid: not supported yet: a push to all devices wakes nobody"
+            #""all""#, #","settings":{"ttl":-1},"push_channel":{"ios":{"aps":{"alert":{"title":"t"}}}}"#,
+            "push_channel.ios is invalid: a push to all devices that is live only, by its ttl, wakes nobody"
         ),
         (
-            #""all""#, #","settings":{"filter_notify_off":true}"#,
-            "settings is invalid: a push to all devices has no filter, use a push to a tag"
+            #""all""#, #","settings":{"filter_notify_off":true,"schedule_time":4102444800000}"#,
+            "settings.schedule_time is invalid: a push to all devices by strategy 2 or 4, or with a filter, cannot wait"
         ),
     ]
 
@@ -71,6 +75,47 @@ struct BroadcastPushTests {
         let text = try read(body(message: #"{"transmission":"hellp"}"#)).get()
         #expect(first.contentDigestInput != other.contentDigestInput)
         #expect(first.contentDigestInput != text.contentDigestInput)
+    }
+
+    @Test func `its pace is a number or digits, and part of its content`() throws {
+        let paced = try read(body(settings: #"{"speed":100}"#)).get()
+        #expect(paced.speed == 100)
+        #expect(try read(body(settings: #"{"speed":"100"}"#)).get() == paced)
+        let other = try read(body(settings: #"{"speed":101}"#)).get()
+        #expect(paced.contentDigestInput != other.contentDigestInput)
+        #expect(try paced.contentDigestInput != read(body()).get().contentDigestInput)
+    }
+
+    @Test func `it wakes by strategy 1, with the sender's alert if there is one, and by 3 nobody`() throws {
+        let usual = try read(body()).get()
+        #expect(usual.wakes)
+        #expect(usual.alert == nil)
+        let silent = try read(body(settings: #"{"strategy":{"default":3}}"#)).get()
+        #expect(!silent.wakes)
+        #expect(silent.contentDigestInput != usual.contentDigestInput)
+        #expect(try !read(body(settings: #"{"ttl":-1}"#)).get().wakes)
+        let own = try read(body(more: #","push_channel":{"ios":{"aps":{"alert":{"title":"t"}},"auto_badge":"+1"}}"#))
+            .get()
+        #expect(own.wakes)
+        #expect(own.alert != nil)
+        #expect(own.traits.badge == .add(1))
+        #expect(own.contentDigestInput != usual.contentDigestInput)
+    }
+
+    @Test(arguments: [
+        #","settings":{"strategy":{"ios":2},"speed":7},"push_channel":{"ios":{"aps":{"alert":{"title":"t"}}}}"#,
+        #","settings":{"strategy":{"default":4},"speed":"7"},"push_channel":{"ios":{"aps":{"alert":{"title":"t"}}}}"#,
+        #","settings":{"filter_notify_off":true,"speed":7}"#,
+        #","settings":{"activate_filter_type":1,"activate_filter_day":3,"speed":7}"#,
+    ])
+    func `what is decided for each device makes it a push to an audience of all`(_ more: String) throws {
+        let call = try parse(.pushAll, body(more: more)).get()
+        guard case .list(.audience(let message, let audience)) = call else {
+            Issue.record("\(call)")
+            return
+        }
+        #expect(audience == ListAudience(AudienceExpression(), speed: 7))
+        #expect(message.payload == Array("hello".utf8))
     }
 
     @Test func `the answer names the task`() {

@@ -161,7 +161,7 @@ struct NativeCallTests {
                 "settings.ttl is invalid"
             ),
             (
-                #"{"request_id":"0123456789","audience":"all","payload":"x","push_channel":{"ios":{"aps":{"alert":{"body":"b"}}}}}"#,
+                #"{"request_id":"0123456789","audience":"all","payload":"x","settings":{"ttl":-1},"push_channel":{"ios":{"aps":{"alert":{"body":"b"}}}}}"#,
                 400, "push_channel.ios is invalid"
             ),
         ] as [(String, Int, String)])

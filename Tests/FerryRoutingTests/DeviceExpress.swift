@@ -11,7 +11,8 @@ enum DeviceExpress {
         case .messageSynced(let message): try checkSent(message, machine, now, policy)
         case .acknowledged(let seq): try checkAcknowledged(seq, machine, now, policy)
         case .attached, .detached, .sent, .dropSynced, .dueSynced, .stubAnswered, .stubWithdrawn, .tokenChanged,
-            .broadcastEnded, .broadcastMissed, .takenBack, .unreadable, .kindNotTaken, .handOverAnswered, .timePassed:
+            .wakeWanted, .broadcastEnded, .broadcastMissed, .takenBack, .unreadable, .kindNotTaken, .handOverAnswered,
+            .timePassed:
             break
         }
     }

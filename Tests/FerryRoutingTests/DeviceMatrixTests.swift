@@ -68,6 +68,12 @@ struct DeviceMatrixTests {
             [attach(one), message(2, .wakeOnly), message(4)]
         ),
         ("offline, handed over", "by strategy 4", true, [message(2, .wakeFirst)]),
+        ("offline, push to all", "its turn to wake has not come", true, [message(2, .shared)]),
+        ("session, push to all", "sent", true, [attach(one), message(2, .shared), sent2]),
+        (
+            "session, push to all, turn over", "its owner is woken when it leaves", true,
+            [attach(one), message(2, .shared), sent2, .wakeWanted(Seq(2))]
+        ),
     ]
 
     private static let events: [(name: String, later: Duration, event: DeviceEvent)] = [
@@ -93,6 +99,7 @@ struct DeviceMatrixTests {
         ("default stub answered", .zero, standard),
         ("own stub answered", .zero, own),
         ("own stub withdrawn", .zero, .stubWithdrawn(Seq(2))),
+        ("wake for 2", .zero, .wakeWanted(Seq(2))),
         ("2 taken back", .zero, .takenBack(Seq(2), .taskStopped)),
         ("hand-over of 2 accepted", .zero, .handOverAnswered(Seq(2), isAccepted: true)),
         ("hand-over of 2 refused", .zero, .handOverAnswered(Seq(2), isAccepted: false)),

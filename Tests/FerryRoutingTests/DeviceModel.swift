@@ -14,6 +14,8 @@ struct DeviceModel: Hashable {
         var isOver = false
         /// A broadcast that the machine was told of as missed: it was never in its log.
         var isMissed = false
+        /// A broadcast whose turn to wake has come.
+        var isWakeWanted = false
         /// The wake-up channel has it, and has not answered.
         var isHandingOver = false
 
@@ -54,6 +56,10 @@ struct DeviceModel: Hashable {
     }
 
     var kept: [Message] { messages.filter(\.isKept) }
+    /// What a stub shows the number of.
+    var shown: [Message] { kept.filter { !$0.isShared || !$0.kept.isLiveOnly } }
+    /// What a stub may be asked for.
+    var waking: [Message] { kept.filter { !$0.isShared || $0.isWakeWanted } }
     /// Without broadcasts.
     var own: [Message] { kept.filter { !$0.isShared } }
     var ownBytes: Int { own.reduce(0) { $0 + Int($1.kept.payloadBytes) } }
@@ -120,6 +126,12 @@ struct DeviceModel: Hashable {
         case .stubWithdrawn(let seq):
             outstanding.removeAll { if case .own(let message) = $0 { message.seq == seq } else { false } }
             if let index = messages.firstIndex(where: { $0.seq == seq }) { messages[index].isStubAsked = false }
+        case .wakeWanted(let seq):
+            guard hasToken || presence != .offline else { return }
+            for index in messages.indices
+            where messages[index].seq == seq && messages[index].isKept && !messages[index].kept.isLiveOnly {
+                messages[index].isWakeWanted = true
+            }
         case .tokenChanged(let has): hasToken = has
         case .broadcastEnded(let seq):
             for index in messages.indices where messages[index].seq == seq && !messages[index].kept.isLiveOnly {

@@ -43,6 +43,14 @@ struct DeviceReachabilityTests {
             description: "broadcasts and stubs", sorts: [.long, .ownAlert, .shared], messages: 2, cap: 3,
             ends: [.bye, .lost], changesToken: true, waits: 1, acknowledges: false),
         DeviceScenario(
+            description: "broadcasts that wake", sorts: [.long, .shared], messages: 2, cap: 3,
+            ends: [.background, .lost],
+            changesToken: true, waits: 1, acknowledges: false, wakes: true),
+        DeviceScenario(
+            description: "broadcasts that wake, and are taken back", sorts: [.shared], messages: 3, cap: 3,
+            ends: [.bye],
+            waits: 1, takesBack: true, wakes: true),
+        DeviceScenario(
             description: "taken back", sorts: [.short, .shared], messages: 3, cap: 2, ends: [.background, .lost],
             hasToken: false, waits: 1, takesBack: true),
         DeviceScenario(

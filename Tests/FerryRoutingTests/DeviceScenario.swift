@@ -60,6 +60,8 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
     var acknowledges = true
     /// Whether senders take messages back.
     var takesBack = false
+    /// Whether broadcasts wake.
+    var wakes = false
 
     var policy: DeliveryPolicy {
         var policy = DeliveryPolicy()
@@ -140,6 +142,7 @@ struct DeviceScenario: Sendable, CustomStringConvertible {
         let count = world.drawn
         let live = world.model.kept.filter { $0.isShared && !$0.kept.isLiveOnly && !$0.isOver }
         var steps: [DeviceWorld.Step] = live.map { .event(.broadcastEnded($0.seq)) }
+        if wakes { steps += live.filter { !$0.isWakeWanted }.map { .event(.wakeWanted($0.seq)) } }
         if count < messages, world.taken.isEmpty { steps.append(.event(.broadcastMissed(Seq(UInt64(count + 1) * 2)))) }
         return steps
     }

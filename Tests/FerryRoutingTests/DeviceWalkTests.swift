@@ -12,7 +12,7 @@ struct DeviceWalkTests {
             description: "walk", sorts: DeviceScenario.Sort.allCases, messages: 60, cap: Int(seed % 5) + 2,
             byteCap: seed.isMultiple(of: 3) ? 350 : 10_000, sessions: [1, 2, 3], windows: [1, 2, 5],
             windowBytes: seed.isMultiple(of: 2) ? 250 : 10_000, hasToken: seed % 4 != 0, changesToken: true, waits: 400,
-            hasLateAccepts: seed.isMultiple(of: 5), takesBack: true)
+            hasLateAccepts: seed.isMultiple(of: 5), takesBack: true, wakes: true)
         if seed % 4 == 1 { scenario.capPolicy = .refuse }
         var world = scenario.world
         var path: [DeviceWorld.Step] = []
@@ -56,6 +56,7 @@ struct DeviceWalkTests {
         case .event(.takenBack): 21
         case .event(.handOverAnswered): 19
         case .event(.kindNotTaken): 20
+        case .event(.wakeWanted): 22
         }
     }
 }

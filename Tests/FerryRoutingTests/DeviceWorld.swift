@@ -181,10 +181,11 @@ struct DeviceWorld: Hashable {
         try checkMayAsk()
         try Violation.unless(!isDefaultStubOut, "a second default stub while one is out")
         try Violation.unless(model.coolingUntil == nil, "a default stub within the cool-down")
-        try Violation.unless(badge == model.own.count, "the badge is the number of kept messages")
+        try Violation.unless(badge == model.shown.count, "the badge is the number of kept messages")
         let owed = model.messages.indices.filter { index in
             let message = model.messages[index]
-            return message.isKept && !message.isShared && !message.kept.hasOwnAlert && !message.isStubAsked
+            return message.isKept && (!message.isShared || message.isWakeWanted) && !message.kept.hasOwnAlert
+                && !message.isStubAsked
         }
         try Violation.unless(!owed.isEmpty, "a default stub that stands for no message")
         try Violation.unless(owed.last.map { model.messages[$0].seq } == upTo, "a default stub stands for all")
@@ -306,7 +307,7 @@ extension DeviceWorld {
     /// No stub that could be asked for is forgotten.
     private func checkStubsOwed() throws(Violation) {
         guard model.presence == .offline, model.hasToken, model.unsyncedDue == 0 else { return }
-        for message in model.own where !message.isStubAsked {
+        for message in model.waking where !message.isStubAsked {
             let waits = !message.kept.hasOwnAlert && (isDefaultStubOut || model.coolingUntil != nil)
             try Violation.unless(waits, "the stub for message \(message.seq) is forgotten")
         }

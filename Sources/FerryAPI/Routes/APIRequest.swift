@@ -108,8 +108,14 @@ package struct BroadcastPush: Hashable, Sendable {
     package let ttl: TimeToLive
     /// When it is to be released; nil: at once.
     package var scheduledAt: Instant?
-    /// Only what kind of content it is, the group and the callback.
+    /// Only what means something for a push to all.
     package let traits: MessageTraits
+    /// Devices a second; 0 has no limit.
+    package var speed: Int64 = 0
+    /// Owners of devices that are away are woken.
+    package var wakes = false
+    /// How; nil: as the gateway does it.
+    package var alert: APNsAlert?
 
     package init(requestID: String, payload: [UInt8], ttl: TimeToLive, traits: MessageTraits = .none) {
         self.requestID = requestID
@@ -118,7 +124,7 @@ package struct BroadcastPush: Hashable, Sendable {
         self.traits = traits
     }
 
-    /// Bytes that two of them share exactly when their content is the same: payload, ttl, time and traits.
+    /// Bytes that two of them share exactly when their content is the same: payload, ttl, time, how it goes, and traits.
     package var contentDigestInput: [UInt8] {
         var writer = ByteWriter()
         writer.string(payload)
@@ -129,6 +135,16 @@ package struct BroadcastPush: Hashable, Sendable {
         if let scheduledAt {
             writer.byte(4)
             writer.uint64(UInt64(bitPattern: scheduledAt.milliseconds))
+        }
+        if speed > 0 {
+            writer.byte(5)
+            writer.uint64(UInt64(speed))
+        }
+        if !wakes { writer.byte(6) }
+        if let alert {
+            writer.byte(alert.pushType == .alert ? 7 : 8)
+            writer.string(alert.payload)
+            writer.string(Array((alert.collapseID ?? "").utf8))
         }
         if traits != .none { writer.string(traits.encoded) }
         return writer.bytes

@@ -26,8 +26,7 @@ package final class APIRequestParser {
             read(request.body) { fields throws(APIError) in .pushBatch(try PushBatch(fields, limits: limits)) }
         case .pushAll:
             read(request.body) { fields throws(APIError) in
-                let push = try BroadcastPush(fields, limits: limits)
-                return try ScheduledPush(push, body: request.body).map { .schedule($0) } ?? .pushAll(push)
+                try .pushAll(fields, body: request.body, limits: limits)
             }
         case .task(let verb, let task): TaskCall.read(verb, task).map { .task($0) }
         case .list(let call):
@@ -53,14 +52,14 @@ package final class APIRequestParser {
         let limits = limits
         let request = read(body) { fields throws(APIError) in
             switch kind {
-            case .all: .pushAll(try BroadcastPush(fields, limits: limits))
+            case .all: try .pushAll(fields, body: body, limits: limits)
             case .tag: .list(try ListRoute.tag.read(fields, limits: limits))
             case .fastCustomTag: .list(try ListRoute.fastCustomTag.read(fields, limits: limits))
             }
         }
         return request.flatMap { request in
             switch request {
-            case .pushAll(let push): .success(.all(push))
+            case .schedule(let stored): .success(stored.content)
             case .list(.audience(let message, let audience)): .success(.audience(message, audience))
             default: .failure(.type("body", mustBe: "a push to many"))
             }

@@ -1,48 +1,72 @@
+internal import FerryAudience
 internal import FerryCore
 
-extension BroadcastPush {
-    /// Reads the body of a push to all devices; the first thing wrong with it is thrown.
-    init(_ fields: FieldReader, limits: APILimits) throws(APIError) {
+extension APIRequest {
+    /// What a push to all devices comes to. Where it goes another way than over their own connections, or not to all of them,
+    /// each device has a message of its own: then it is a push to an audience without conditions.
+    static func pushAll(
+        _ fields: FieldReader, body: [UInt8], limits: APILimits
+    ) throws(APIError) -> APIRequest {
         let requestID = try SinglePush.readRequestID(fields)
         guard let audience = try fields.value("audience") else { throw .null("audience") }
         guard audience.string == "all" else {
             throw .type("audience", mustBe: "the string \"all\"")
         }
         let options = try MessageOptions(fields, limits: limits)
-        try Self.refuseUnsupported(options)
+        guard options.traits.isForEachDevice else {
+            let push = try BroadcastPush(options, requestID: requestID)
+            return try ScheduledPush(push, body: body).map { .schedule($0) } ?? .pushAll(push)
+        }
+        var message = ListMessage(
+            requestID: requestID, payload: options.payload, ttl: options.ttl, traits: options.traits,
+            alert: options.alert)
+        message.scheduledAt = options.scheduleTime.map { Instant(milliseconds: $0) }
+        let everybody = ListAudience(AudienceExpression(), speed: options.speed)
+        return try ScheduledPush(message, everybody, body: body).map { .schedule($0) }
+            ?? .list(.audience(message, everybody))
+    }
+}
+
+extension BroadcastPush {
+    /// `options.traits` are not for each device.
+    init(_ options: MessageOptions, requestID: String) throws(APIError) {
+        try Self.check(options.alert, options.ttl)
         self.init(
-            requestID: requestID, payload: options.payload, ttl: options.ttl, traits: options.traits.ofBroadcast)
+            requestID: requestID, payload: options.payload, ttl: options.ttl, sender: options.traits,
+            alert: options.alert, speed: options.speed)
         scheduledAt = options.scheduleTime.map { Instant(milliseconds: $0) }
     }
 
-    /// What would change when or to whom it goes is refused by name: it must not be lost in silence.
-    private static func refuseUnsupported(_ options: MessageOptions) throws(APIError) {
-        guard options.speed == 0 else {
-            throw .invalid("settings.speed", "not supported yet, leave it out or 0")
+    /// `sender` is all that its sender said.
+    init(
+        requestID: String, payload: [UInt8], ttl: TimeToLive, sender: MessageTraits, alert: APNsAlert?, speed: Int64 = 0
+    ) {
+        self.init(
+            requestID: requestID, payload: payload, ttl: ttl, traits: sender.ofBroadcast(hasAlert: alert != nil))
+        wakes = sender.route == .ownFirst && ttl != .liveOnly
+        self.alert = alert
+        self.speed = speed
+    }
+
+    /// An alert would be lost in silence where nobody is woken.
+    static func check(_ alert: APNsAlert?, _ ttl: TimeToLive) throws(APIError) {
+        guard alert == nil || ttl != .liveOnly else {
+            throw .invalid("push_channel.ios", "a push to all devices that is live only, by its ttl, wakes nobody")
         }
-        guard options.alert == nil else {
-            throw .invalid("push_channel.ios", "not supported yet: a push to all devices wakes nobody")
-        }
-        try options.traits.checkForAll()
     }
 }
 
 extension MessageTraits {
-    /// What would change for whom or how a push to all goes is refused by name.
-    func checkForAll() throws(APIError) {
-        for route in [route, otherRoute ?? route] where route.handsOver {
-            throw .invalid(
-                "settings.strategy", "\(route.strategy), a push to all devices goes over their own connections: 1 or 3")
-        }
-        guard activity == nil, !skipsNotifyOff else {
-            throw .invalid("settings", "a push to all devices has no filter, use a push to a tag")
-        }
+    /// It is handed over device by device, or passes over some.
+    var isForEachDevice: Bool {
+        route.handsOver || (otherRoute ?? route).handsOver || activity != nil || skipsNotifyOff
     }
 
     /// Of what its sender said, what means something for a push to all.
-    var ofBroadcast: MessageTraits {
+    fileprivate func ofBroadcast(hasAlert: Bool) -> MessageTraits {
         var traits = MessageTraits.none
         (traits.kind, traits.window, traits.groupName, traits.callback) = (kind, window, groupName, callback)
+        if hasAlert { (traits.alertKind, traits.badge) = (alertKind, badge) }
         return traits
     }
 }

@@ -110,13 +110,9 @@ struct NativePush {
                 throw .overLimit("payload", "\(payload.count) bytes, at most \(Limits.payloadBytes)")
             }
         }
-        if case .all = audience, alert != nil {
-            throw .invalid("push_channel.ios", "not supported yet: a push to all devices wakes nobody")
-        }
-        if case .all = audience { try traits.checkForAll() }
-        if case .tag = audience {
-        } else if speed != 0 {
-            throw .invalid("settings.speed", "\(speed), paced are pushes to audience.tag")
+        if case .all = audience, !traits.isForEachDevice { try BroadcastPush.check(alert, ttl) }
+        if case .devices = audience, speed != 0 {
+            throw .invalid("settings.speed", "\(speed), paced are pushes to \"all\" and to audience.tag")
         }
         guard !isDryRun else { return }
         guard requestID != nil else { throw .empty("request_id") }
@@ -148,9 +144,17 @@ struct NativePush {
                     ListMessage(
                         requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, traits: traits, alert: alert),
                     ListAudience(audience, speed: speed)))
+        case .all where traits.isForEachDevice:
+            .list(
+                .audience(
+                    ListMessage(
+                        requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, traits: traits, alert: alert),
+                    ListAudience(AudienceExpression(), speed: speed)))
         case .all:
             .pushAll(
-                BroadcastPush(requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, traits: traits.ofBroadcast))
+                BroadcastPush(
+                    requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, sender: traits, alert: alert,
+                    speed: speed))
         }
     }
 }

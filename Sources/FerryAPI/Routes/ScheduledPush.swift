@@ -47,6 +47,11 @@ package struct ScheduledPush: Hashable, Sendable {
         try self.init(.all, .all(push), push.scheduledAt, body)
     }
 
+    /// A push to all, each of whom gets a message of its own. nil for one that is for now.
+    init?(_ message: ListMessage, _ audience: ListAudience, body: [UInt8]) throws(APIError) {
+        try self.init(.all, .audience(message, audience), message.scheduledAt, body)
+    }
+
     /// nil for a call that is for now.
     init?(_ call: ListCall, _ route: ListRoute, body: [UInt8]) throws(APIError) {
         guard case .audience(let message, let audience) = call else { return nil }
