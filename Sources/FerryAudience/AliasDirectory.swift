@@ -44,6 +44,8 @@ package struct AliasDirectory: Sendable {
 
     package init() {}
 
+    /// In no order.
+    package var cids: some Collection<CID> { aliases.keys }
     /// Devices that have a name.
     package var count: Int { aliases.count }
     /// What it takes of memory, about.
@@ -62,13 +64,19 @@ package struct AliasDirectory: Sendable {
     /// an answer wait for what another call has not on disk yet.
     package mutating func bind(_ bindings: [Binding], limit: Int) throws(Full) -> [Change] {
         var former: [Change] = []
+        // A name that has more already, since the limit was higher once, may keep them.
+        var before: [String: Int] = [:]
+        for binding in bindings where before[binding.alias] == nil {
+            before[binding.alias] = devices(of: binding.alias).count
+        }
         for binding in bindings {
             former.append(Change(binding.cid, aliases[binding.cid]))
             set(binding.cid, binding.alias)
         }
         for (place, binding) in bindings.enumerated().reversed()
-        where aliases[binding.cid] == binding.alias && devices(of: binding.alias).count > limit {
+        where aliases[binding.cid] == binding.alias {
             let count = devices(of: binding.alias).count
+            guard count > max(limit, before[binding.alias] ?? 0) else { continue }
             for change in former.reversed() { set(change.cid, change.alias) }
             throw Full(place: place, alias: binding.alias, devices: count)
         }

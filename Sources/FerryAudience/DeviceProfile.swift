@@ -133,8 +133,8 @@ extension DeviceProfile {
         profile.isBlocked = flags.contains(.blocked)
         if flags.contains(.notificationsKnown) { profile.notifications = flags.contains(.notificationsOn) }
         if flags.contains(.badge) {
-            guard let badge = reader.varint(), badge <= UInt64(maximumBadge) else { return nil }
-            profile.badge = Int(badge)
+            guard let badge = reader.varint() else { return nil }
+            profile.badge = Int(min(badge, UInt64(maximumBadge)))
         }
         guard let count = reader.varint(), count <= UInt64(mostTags) else { return nil }
         for _ in 0..<count {

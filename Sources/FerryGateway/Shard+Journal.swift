@@ -56,6 +56,7 @@ extension Shard {
             placeAgain()
             putReceiptsAgain()
             writeUsersAgain()
+            deleteAgain()
             readAgain()
         }
         appendReports()
@@ -118,7 +119,7 @@ extension Shard {
 
     private func isHeld(_ effect: CommitEffect) -> Bool {
         guard case .dropRecorded(let cid, _, _) = effect, let device = devices.index(of: cid) else { return false }
-        return devices[device].holdsDrops
+        return devices[device].holdsDrops || devices[device].isLeaving
     }
 
     private mutating func takeUnsynced(_ ticket: UInt64) -> UnsyncedBatch? {
@@ -249,7 +250,7 @@ extension Shard {
         case .detail(let gathering):
             gathering.isComplete = false
             gather(gathering, nil)
-        case .removal(let removal): removalRefused(removal)
+        case .removal(let removal): notRemoved(removal, .busy(retryAfterSeconds: 5))
         case .retention: return
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.
