@@ -44,6 +44,8 @@ package struct AliasDirectory: Sendable {
 
     package init() {}
 
+    /// In no order.
+    package var cids: some Collection<CID> { aliases.keys }
     /// Devices that have a name.
     package var count: Int { aliases.count }
     /// What it takes of memory, about.
@@ -62,13 +64,19 @@ package struct AliasDirectory: Sendable {
     /// an answer wait for what another call has not on disk yet.
     package mutating func bind(_ bindings: [Binding], limit: Int) throws(Full) -> [Change] {
         var former: [(cid: CID, alias: ExactText?)] = []
+        // A name that has more already, since the limit was higher once, may keep them.
+        var before: [ExactText: Int] = [:]
+        for binding in bindings where before[ExactText(binding.alias)] == nil {
+            before[ExactText(binding.alias)] = devices(of: binding.alias).count
+        }
         for binding in bindings {
             former.append((binding.cid, aliases[binding.cid]))
             set(binding.cid, ExactText(binding.alias))
         }
         for (place, binding) in bindings.enumerated().reversed()
-        where isBound(binding) && devices(of: binding.alias).count > limit {
+        where isBound(binding) {
             let count = devices(of: binding.alias).count
+            guard count > max(limit, before[ExactText(binding.alias)] ?? 0) else { continue }
             for change in former.reversed() { set(change.cid, change.alias) }
             throw Full(place: place, alias: binding.alias, devices: count)
         }

@@ -131,8 +131,8 @@ extension DeviceProfile {
         profile.isBlocked = flags.contains(.blocked)
         if flags.contains(.notificationsKnown) { profile.notifications = flags.contains(.notificationsOn) }
         if flags.contains(.badge) {
-            guard let badge = reader.varint(), badge <= UInt64(maximumBadge) else { return nil }
-            profile.badge = Int(badge)
+            guard let badge = reader.varint() else { return nil }
+            profile.badge = Int(min(badge, UInt64(maximumBadge)))
         }
         // A tag has a byte at least, so a false count reads nothing.
         guard let count = reader.varint(), count <= UInt64(reader.remaining) else { return nil }

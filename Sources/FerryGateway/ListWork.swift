@@ -17,6 +17,8 @@ struct ListWork {
     var held: [UInt64: HeldRead] = [:]
     /// Calls that name a device for a task while the first that did is on its way to the disk, by request.
     var repeats: [Identifier128: [(origin: APIOrigin, place: Int32)]] = [:]
+    /// Rows that nobody names any more and that the disk would not let go.
+    var rowsToDelete: [ControlRow] = []
     var tags = TagWork()
 
     init(requestWindow: Duration, contentBytes: Int) {

@@ -24,6 +24,8 @@ enum ControlEffect {
     case tagPlaced(Identifier128)
     case tagStep(TagStep)
     case users(UserEffect)
+    /// Nobody names them any more: what the disk refuses is taken away later.
+    case rowsGone([ControlRow])
 }
 
 /// A look at a queue of control rows.
@@ -69,7 +71,7 @@ extension Shard {
         case .users(let effect):
             users.unwritten -= 1
             usersWritten(effect)
-        case .receiptsGone, nil: return
+        case .receiptsGone, .rowsGone, nil: return
         }
     }
 
@@ -89,6 +91,9 @@ extension Shard {
         case .users(let effect):
             users.unwritten -= 1
             usersNotWritten(effect)
+        case .rowsGone(let rows):
+            lists.rowsToDelete += rows
+            deferredUntil = min(deferredUntil, now + .seconds(1))
         case nil: return
         }
     }
@@ -115,8 +120,8 @@ extension Shard {
         switch row.table {
         // Read before all else, see `restoreReports`.
         case .counters, .curve: return
-        // Known to all shards, see `restoreListStops`.
-        case .stoppedTask: return
+        // Known to all shards, see `restoreListStops` and `noteAbsence`.
+        case .stoppedTask, .absences: return
         case .schedule: restoreSchedule(row)
         case .listTask: restoreListTask(row)
         case .tagCall: restoreTagCall(row)
@@ -128,6 +133,14 @@ extension Shard {
         case .receiptLane: restoreLane(row)
         case .receipt, .listContent: return
         }
+    }
+
+    /// After a while.
+    mutating func deleteAgain() {
+        guard !lists.rowsToDelete.isEmpty else { return }
+        let rows = lists.rowsToDelete
+        lists.rowsToDelete = []
+        put(rows, then: .rowsGone(rows))
     }
 
     // MARK: - Queues

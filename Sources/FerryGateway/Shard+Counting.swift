@@ -102,11 +102,7 @@ extension Shard {
 
     /// It is about to be gone.
     mutating func countRemoval(_ device: Int) {
-        let isOnline = devices[device].machine.presence.isOnline
-        _ = environment.appCensus.change(devices.app(of: device)) {
-            $0.registered -= 1
-            if isOnline { $0.online -= 1 }
-        }
+        _ = environment.appCensus.change(devices.app(of: device)) { $0.registered -= 1 }
     }
 
     /// It is about to be noted as seen.

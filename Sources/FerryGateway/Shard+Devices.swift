@@ -24,9 +24,7 @@ extension Shard {
             note(.wentOffline, device)
         }
         if wasOnline != isOnline {
-            countOnline(device, isOnline: isOnline)
-            notePresenceNews(device, isOnline: isOnline)
-            if receiptDesk.isActive { notePresence(device, isOnline: isOnline) }
+            tellPresence(device, isOnline: isOnline)
         }
         for action in actions { perform(action, device) }
         actions.removeAll(keepingCapacity: true)
@@ -36,6 +34,13 @@ extension Shard {
         } else {
             armResting(device)
         }
+    }
+
+    /// Counts, streams and receipts learn of it.
+    mutating func tellPresence(_ device: Int, isOnline: Bool) {
+        countOnline(device, isOnline: isOnline)
+        notePresenceNews(device, isOnline: isOnline)
+        if receiptDesk.isActive { notePresence(device, isOnline: isOnline) }
     }
 
     private mutating func perform(_ action: DeviceAction, _ device: Int) {
@@ -215,7 +220,7 @@ extension Shard {
             case .timeline(let order): explain(order, device: device)
             case .single(let gathering, let single): gather(gathering, single, device)
             case .detail(let gathering): gather(gathering, device)
-            case .removal(let removal): remove(removal, device: device)
+            case .removal(let removal): erase(removal, device: device)
             case .retention: if let device { forgetIfUnseen(device) }
             case .tokenLoss(let claim): if let device { loseToken(claim, device: device) }
             }

@@ -58,6 +58,7 @@ extension Shard {
             placeAgain()
             putReceiptsAgain()
             writeUsersAgain()
+            deleteAgain()
             readAgain()
         }
         appendReports()
@@ -124,7 +125,7 @@ extension Shard {
 
     private func isHeld(_ effect: CommitEffect) -> Bool {
         guard case .dropRecorded(let cid, _, _) = effect, let device = devices.index(of: cid) else { return false }
-        return devices[device].holdsDrops
+        return devices[device].holdsDrops || devices[device].isLeaving
     }
 
     /// With it all is refused that is under way: the store tries nothing of it, see `StoreEvent.refused`. So what is written next
@@ -271,7 +272,7 @@ extension Shard {
         case .detail(let gathering):
             gathering.isComplete = false
             gather(gathering, nil)
-        case .removal(let removal): removalRefused(removal)
+        case .removal(let removal): notRemoved(removal, .busy(retryAfterSeconds: 5))
         case .retention: return
         case .tokenLoss(let claim):
             // Both devices hold the token until the next start, which lets the later one have it.

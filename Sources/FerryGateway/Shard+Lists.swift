@@ -282,8 +282,7 @@ extension Shard {
                 rows.append(ControlRow(.listTask, Partition(of: task.app), key: Self.rowKey(task), value: nil))
             }
         }
-        // What the disk refuses of it comes to its end again after the next start.
-        if !rows.isEmpty { put(rows) }
+        if !rows.isEmpty { put(rows, then: .rowsGone(rows)) }
     }
 
     // MARK: - Recovery

@@ -70,7 +70,10 @@ extension Shard {
             terms.traits.route.handsOver || !devices[device].machine.presence.isOnline
         else { return }
         let (app, cid) = (devices.app(of: device), devices[device].cid)
-        edit(app, cid) { $0.badge = Int(change.applied(to: Int32(clamping: $0.badge ?? 0))) }
+        edit(app, cid) {
+            $0.badge = min(
+                Int(change.applied(to: Int32(clamping: $0.badge ?? 0))), DeviceProfile.maximumBadge)
+        }
         putProfiles(app, [cid], then: .nothing)
     }
 

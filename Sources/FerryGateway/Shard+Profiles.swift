@@ -13,7 +13,9 @@ extension Shard {
     mutating func changeOne(
         _ user: UserOrigin, _ cid: CID, answer: UserAnswer, _ change: (inout DeviceProfile) -> Void
     ) {
-        guard audience.contains(devices.number(of: user.app), cid) else {
+        guard audience.contains(devices.number(of: user.app), cid),
+            devices.index(of: cid).map({ !devices[$0].isLeaving }) ?? true
+        else {
             return settle(user.origin, .failure(.targetInvalid(cid.description)))
         }
         if let error = usersShortage() { return settle(user.origin, .failure(error)) }
@@ -94,7 +96,9 @@ extension Shard {
     mutating func putProfiles(_ app: AppID, _ cids: [CID], then: UserEffect.Then) {
         let number = devices.number(of: app)
         let rows = cids.map { cid in
-            let profile = audience.profile(number, cid)
+            // What is said of a device that is about to go must not outlive it.
+            let isLeaving = devices.index(of: cid).map { devices[$0].isLeaving } ?? false
+            let profile = isLeaving ? nil : audience.profile(number, cid)
             return ControlRow(
                 .profile, Partition(of: cid), key: cid.value.bytes,
                 value: profile.flatMap { $0.isEmpty ? nil : $0.row(of: app) })

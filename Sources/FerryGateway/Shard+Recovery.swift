@@ -1,5 +1,6 @@
 internal import FerryAPI
 internal import FerryAPNS
+internal import FerryAudience
 internal import FerryCore
 internal import FerryIO
 internal import FerryRouting
@@ -45,6 +46,10 @@ struct ShardRecovery: Sendable {
     var stops: [StoppedTask] = []
     /// Of tasks with stored content, those of all apps.
     var listStops: [ListStop] = []
+    /// When the gateway was not there, as all shards wrote it down.
+    var absences = Absences()
+    /// The last time that the disk knows of.
+    var lastTime = Instant.distantPast
     /// Devices of each app in all partitions.
     var registered: [AppID: [UInt32]] = [:]
     var highest: [Seq]
@@ -73,9 +78,17 @@ struct ShardRecovery: Sendable {
         let listStops = recovery.controlRows.filter { $0.row.table == .stoppedTask }.compactMap {
             $0.row.value.flatMap { ListStop($0) }
         }
-        for shard in parts.indices { parts[shard].listStops = listStops }
         let callbacks = callbacks(recovery, environment)
-        for shard in parts.indices { parts[shard].callbacks = callbacks }
+        var absences = Absences()
+        for found in recovery.controlRows where found.row.table == .absences {
+            if let written = found.row.value.flatMap({ Absences(row: $0) }) { absences.merge(written) }
+        }
+        for shard in parts.indices {
+            parts[shard].listStops = listStops
+            parts[shard].callbacks = callbacks
+            parts[shard].absences = absences
+            parts[shard].lastTime = recovery.lastTime
+        }
         for found in recovery.controlRows {
             let owner = found.row.partition.owner(among: shards)
             parts[owner].controlRows.append(found)
@@ -184,6 +197,8 @@ extension Shard {
         }
         users.removals.devices = recovery.removed
         noteLastTagSteps(recovery.devices)
+        noteAbsence(recovery)
+        dropNamesOfNobody(recovery.known)
         for found in recovery.devices {
             let device = insertDevice(found.record)
             if let segment = found.firstChangedSegment { markChanged(device, segment: segment) }

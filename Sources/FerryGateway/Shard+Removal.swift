@@ -11,24 +11,29 @@ internal import FerryWire
 /// The end of a device: a backend wants it gone, or it was not seen for longer than the retention. All of it goes: what is kept
 /// for it ends, its session ends, nothing of it is found any more. First its name at the owner of the app, then itself.
 extension Shard {
-    mutating func remove(_ removal: Removal) {
+    mutating func erase(_ removal: Removal) {
         if let device = devices.index(of: removal.cid) {
-            remove(removal, device: device)
+            erase(removal, device: device)
         } else {
             wait(for: removal.cid, .removal(removal))
         }
     }
 
-    /// The device is known, or known not to exist (`device` nil).
-    mutating func remove(_ removal: Removal, device: Int?) {
+    /// The device is known, or known not to exist (`device` nil). From here on it is not there for anybody else, so that neither
+    /// a login nor a name comes between.
+    mutating func erase(_ removal: Removal, device: Int?) {
         guard let device, devices.app(of: device) == removal.app else {
             return notRemoved(removal, .targetInvalid(removal.cid.description))
         }
         // Another call is at it.
         guard !devices[device].isLeaving else { return notRemoved(removal, .busy(retryAfterSeconds: 1)) }
-        // It may have come back since its name was taken.
-        if removal.origin == nil, !isForgotten(device) { return }
         devices[device].isLeaving = true
+        post(.order(.user(.forget(removal))), to: Partition(of: removal.app).owner(among: environment.shards))
+    }
+
+    /// Its name is gone.
+    mutating func remove(_ removal: Removal) {
+        guard let device = devices.index(of: removal.cid), devices[device].isLeaving else { return }
         users.removals.waiting.append((removal, now + Self.longestWait))
     }
 
@@ -50,8 +55,8 @@ extension Shard {
             } else if now < end {
                 users.removals.waiting.append((removal, end))
             } else {
-                devices[device].isLeaving = false
-                notRemoved(removal, .busy(retryAfterSeconds: 5))
+                giveBack(removal)
+                keep(removal, .busy(retryAfterSeconds: 5))
             }
         }
     }
@@ -66,7 +71,16 @@ extension Shard {
         put([ControlRow(.profile, Partition(of: removal.cid), key: removal.cid.value.bytes, value: nil)])
     }
 
-    private mutating func notRemoved(_ removal: Removal, _ error: APIError) {
+    /// The device stays, and is there again for everybody.
+    mutating func keep(_ removal: Removal, _ error: APIError) {
+        if let device = devices.index(of: removal.cid) {
+            devices[device].isLeaving = false
+            armResting(device)
+        }
+        notRemoved(removal, error)
+    }
+
+    mutating func notRemoved(_ removal: Removal, _ error: APIError) {
         if let origin = removal.origin { settle(origin, .failure(error)) }
     }
 
@@ -75,6 +89,9 @@ extension Shard {
         guard let device = devices.index(of: removal.cid) else { return }
         let number = devices.appNumber(of: device)
         endConnection(of: device)
+        endDeferred(of: device)
+        // It was there, or might have been again at once: now it is not.
+        if devices[device].machine.presence.isOnline { tellPresence(device, isOnline: false) }
         for message in devices[device].machine.removeAll() {
             if message.isShared {
                 endShared(message, .deviceRemoved, device)
@@ -104,14 +121,35 @@ extension Shard {
 
     /// It is not on disk and will not be: the device stays.
     mutating func removalRefused(_ removal: Removal) {
-        if let device = devices.index(of: removal.cid) {
-            devices[device].isLeaving = false
-            devices[device].pendingChanges -= 1
-        }
+        if let device = devices.index(of: removal.cid) { devices[device].pendingChanges -= 1 }
         receiptDesk.removalRefused(of: removal.cid)
         // Of what was stopped meanwhile it kept its messages.
         tasks.lists.sweepAgain()
-        notRemoved(removal, .busy(retryAfterSeconds: 5))
+        giveBack(removal)
+        keep(removal, .busy(retryAfterSeconds: 5))
+    }
+
+    private mutating func giveBack(_ removal: Removal) {
+        // What was said of it meanwhile went to the disk as of a device that is gone.
+        audience.unwrittenProfiles[removal.cid] = removal.app
+        deferredUntil = min(deferredUntil, now + .seconds(1))
+        guard removal.alias != nil else { return }
+        post(.order(.user(.giveBack(removal))), to: Partition(of: removal.app).owner(among: environment.shards))
+    }
+
+    /// Drops that wait for a segment to retire go to the disk no more: the record of the removal ends them all.
+    private mutating func endDeferred(of device: Int) {
+        let cid = devices[device].cid
+        let own = deferred.filter { $0.effect.isOf(cid) }
+        guard !own.isEmpty else { return }
+        deferred.removeAll { $0.effect.isOf(cid) }
+        for (record, effect) in own {
+            countDrop(effect, 1)
+            guard case .dropRecorded(_, _, let place) = effect, case .settled(_, let seq, _, _) = record else {
+                continue
+            }
+            if isInTables(place) { forgotten.append((cid, seq)) }
+        }
     }
 
     private mutating func endConnection(of device: Int) {
@@ -147,25 +185,29 @@ extension Shard {
     private static var mostLoading: Int { 256 }
     private static var restBetweenPasses: Duration { .seconds(3_600) }
     private static var restAfterStart: Duration { .seconds(300) }
+    /// After a long absence devices get time to come back, as long as the absence was and this at most.
+    private static var longestRest: Duration { .seconds(7 * 86_400) }
 
     /// More of the pass can be done now.
     var canContinueRetention: Bool { users.removals.pass.isRunning && loading.count < Self.mostLoading && !isDraining }
 
     /// When the next pass is to begin.
     var nextRetention: Instant {
-        guard environment.configuration.deviceRetention != nil, !users.removals.pass.isRunning else {
-            return .distantFuture
-        }
+        guard environment.configuration.deviceRetention != nil || !users.removals.pass.hasLookedForOrphans,
+            !users.removals.pass.isRunning
+        else { return .distantFuture }
         return users.removals.pass.due ?? .distantFuture
     }
 
     /// A slice of the pass over all devices, behind all else of the tick.
     mutating func continueRetention() {
-        guard let period = environment.configuration.deviceRetention, !isDraining else { return }
+        guard !isDraining else { return }
         guard let due = users.removals.pass.due else {
             users.removals.pass.due = now + Self.restAfterStart
             return
         }
+        if now >= due { dropOrphans() }
+        guard let period = environment.configuration.deviceRetention else { return }
         if !users.removals.pass.isRunning, now >= due { beginRetention() }
         guard canContinueRetention else { return }
         let number = users.removals.pass.app
@@ -173,7 +215,7 @@ extension Shard {
         let noted = now + (.zero - period / 4)
         let slice = audience.unseen(
             number, since: noted, after: users.removals.pass.cursor, visits: Self.visitsPerSlice)
-        let limit = now + (.zero - period)
+        let limit = users.removals.absences.limit(of: period, now: now)
         for cid in slice.devices {
             if let device = devices.index(of: cid), devices[device].connection != nil {
                 noteSeen(device)
@@ -193,9 +235,12 @@ extension Shard {
         users.removals.pass.isRunning = true
         users.removals.pass.app = 0
         users.removals.pass.cursor = nil
+    }
+
+    /// Of a removal that a crash cut in two.
+    private mutating func dropOrphans() {
         guard !users.removals.pass.hasLookedForOrphans else { return }
         users.removals.pass.hasLookedForOrphans = true
-        // Of a removal that a crash cut in two.
         for number in audience.rosters.indices {
             for cid in audience.rosters[number].orphans() {
                 audience.remove(number, cid)
@@ -215,15 +260,37 @@ extension Shard {
     /// The day of its last login says that it may be over; the record says when that was.
     mutating func forgetIfUnseen(_ device: Int) {
         guard isForgotten(device) else { return }
-        let app = devices.app(of: device)
-        let removal = Removal(app: app, cid: devices[device].cid, origin: nil)
-        post(.order(.user(.forget(removal))), to: Partition(of: app).owner(among: environment.shards))
+        erase(Removal(app: devices.app(of: device), cid: devices[device].cid, origin: nil), device: device)
+    }
+
+    /// At a start, before anybody is served: a device could not be seen while the gateway was not there.
+    mutating func noteAbsence(_ recovery: ShardRecovery) {
+        users.removals.absences = recovery.absences
+        guard users.removals.absences.note(from: recovery.lastTime, until: now) else { return }
+        EventLog.write(
+            .info, "the gateway was away, which counts against no device",
+            ["seconds": String((now - recovery.lastTime).inMilliseconds / 1_000)])
+        // Each shard for itself: none of its records is on disk without this one.
+        put([ControlRow(.absences, Partition(index: index), key: [0], value: users.removals.absences.row)])
+        let rest = min(now - recovery.lastTime, Self.longestRest)
+        users.removals.pass.due = now + Self.restAfterStart + rest
     }
 
     private func isForgotten(_ device: Int) -> Bool {
         guard let period = environment.configuration.deviceRetention else { return false }
         return devices[device].connection == nil && !devices[device].machine.presence.isOnline
-            && !devices[device].isLeaving && devices[device].seenAt + period <= now
+            && !devices[device].isLeaving
+            && users.removals.absences.missed(since: devices[device].seenAt, now: now) >= period
+    }
+}
+
+extension CommitEffect {
+    /// It is a step of the device's stream that can wait.
+    fileprivate func isOf(_ cid: CID) -> Bool {
+        switch self {
+        case .dropRecorded(let other, _, _), .stubsDueRecorded(let other, _): other == cid
+        default: false
+        }
     }
 }
 
@@ -234,6 +301,7 @@ struct RemovalState {
     /// Those that are about to go, and until when they wait for what is on its way to the disk. In order of that time.
     var waiting: [(removal: Removal, end: Instant)] = []
     var pass = RetentionPass()
+    var absences = Absences()
 
     /// When the first of those that wait is told to come again.
     var nextGivenUp: Instant { waiting.first?.end ?? .distantFuture }

@@ -19,7 +19,7 @@ extension Shard {
         case .setTags(let cid, let tags): askOwner(of: cid, .setTags(user, cid, tags))
         case .tags(let cid): askOwner(of: cid, .tags(user, cid))
         case .setProfile(let cid, let change): askOwner(of: cid, .setProfile(user, cid, change))
-        case .erase(let cid): askOwner(of: app, .forget(Removal(app: app.id, cid: cid, origin: origin)))
+        case .erase(let cid): askOwner(of: cid, .erase(Removal(app: app.id, cid: cid, origin: origin)))
         case .tagDevices(let tag, let cids, let isSet):
             askOwners(of: cids, call, app, origin) { .tag(user, tag, $0, isSet: isSet) }
         case .deviceStatus(let cids): askOwners(of: cids, call, app, origin) { .statuses(user, $0) }
@@ -176,7 +176,10 @@ extension Shard {
         case .tags(let user, let cid): tellTags(user, cid)
         case .setProfile(let user, let cid, let change):
             changeOne(user, cid, answer: .done) { change.apply(to: &$0) }
+        case .erase(let removal): erase(removal)
         case .remove(let removal): remove(removal)
+        case .keep(let removal): keep(removal, .busy(retryAfterSeconds: 5))
+        case .confirm(let app, let cids): confirm(app, cids)
         case .bind(let user, let bindings): bind(user, bindings)
         case .unbind(let user, let bindings):
             changeAliases(user, .answer(user.origin, .done)) { $0.unbind(bindings) }
@@ -184,6 +187,7 @@ extension Shard {
         case .aliasOf(let user, let cid): tellAlias(user, cid)
         case .devicesOf(let user, let alias): tellDevices(user, alias)
         case .forget(let removal): forgetName(removal)
+        case .giveBack(let removal): giveBackName(removal)
         case .gone(let app, let cid): forgetGone(app, cid)
         case .resolve(let user, let aliases):
             let number = devices.number(of: user.app)
@@ -231,7 +235,9 @@ extension Shard {
         switch effect.then {
         case .answer(let origin, _): settle(origin, .failure(busy))
         case .part(let origin, _): post(.reply(.user(origin, .failed(busy))), to: origin.shard)
-        case .remove(let removal): if let origin = removal.origin { settle(origin, .failure(busy)) }
+        case .remove(let removal):
+            giveBackName(removal)
+            post(.order(.user(.keep(removal))), to: environment.owner(of: removal.cid))
         case .nothing: return
         }
     }

@@ -18,7 +18,14 @@ enum UserOrder: Sendable {
     case setTags(UserOrigin, CID, [String])
     case tags(UserOrigin, CID)
     case setProfile(UserOrigin, CID, ProfileChange)
+    /// A call wants the device gone.
+    case erase(Removal)
+    /// Its name is gone, or it had none: now the device.
     case remove(Removal)
+    /// Its name is still there, and so it stays.
+    case keep(Removal)
+    /// Who of them is not there is to have no name.
+    case confirm(AppID, [CID])
     // Of the owner of the app; answered to the call.
     case bind(UserOrigin, [AliasDirectory.Binding])
     case unbind(UserOrigin, [AliasDirectory.Binding])
@@ -27,6 +34,8 @@ enum UserOrder: Sendable {
     case devicesOf(UserOrigin, String)
     /// A device is to go: its name goes first.
     case forget(Removal)
+    /// It stays after all.
+    case giveBack(Removal)
     /// It is gone: should a name have come to it meanwhile, that goes too.
     case gone(AppID, CID)
     // Answered by a part.
@@ -45,6 +54,8 @@ struct Removal: Sendable {
     let cid: CID
     /// The call that wants it; nil: it was not seen for long.
     let origin: APIOrigin?
+    /// The name that was taken from it.
+    var alias: String?
 }
 
 /// What an owner found, for the shard of the call.

@@ -12,6 +12,8 @@ package enum ControlTable: UInt8, CaseIterable, Sendable {
     case counters = 4
     /// How many were online, by time.
     case curve = 5
+    /// When the gateway was not there, in any partition of each shard.
+    case absences = 41
     /// Calls for a later time, at the owner of the app.
     case schedule = 40
     /// What is kept of each lane of receipts beside them.
