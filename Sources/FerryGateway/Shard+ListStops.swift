@@ -9,7 +9,7 @@ internal import FerryStore
 /// sweeps once more.
 extension Shard {
     private static var visitsPerTurn: Int { 1_024 }
-    private static var endsPerTurn: Int { 256 }
+    private static var endsPerTurn: Int { 64 }
 
     func isStopped(_ task: Identifier128) -> Bool { tasks.lists.contains(task) }
 
@@ -71,9 +71,13 @@ extension Shard {
 
     // MARK: - The sweep
 
+    /// Its ends go to the disk no faster than that takes them.
+    var canContinueListSweep: Bool { tasks.lists.isSweeping && unsyncedBytes <= Self.unsyncedAtMost }
+    private static var unsyncedAtMost: Int { 1 << 20 }
+
     /// A slice, behind all else of the tick.
     mutating func continueListSweep() {
-        guard tasks.lists.isSweeping else { return }
+        guard canContinueListSweep else { return }
         let numbers = Set(tasks.lists.continueSweep().compactMap { taskSlots.number(of: $0) })
         var cursor = numbers.isEmpty ? devices.endIndex : tasks.lists.cursor
         let end = min(devices.endIndex, cursor + Self.visitsPerTurn)

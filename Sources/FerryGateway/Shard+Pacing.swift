@@ -100,7 +100,7 @@ extension Shard {
         broadcasts.extend(number, index, pending.seqs, segment: segment, unreached: targets)
         if targets > 0 { note(.broadcastPlaced(targets: UInt64(targets)), of: CID(task.value)) }
         countPlaces(pending, targets: targets)
-        tasks.placing.remove(task.value)
+        tasks.placing[task.value] = nil
         let wasStopped = tasks.stoppedEarly.remove(task.value) != nil
         pacing[place].isStepping = false
         for local in pending.seqs.indices where pending.seqs[local] > .zero { pacing[place].lacking[local] = false }

@@ -27,6 +27,12 @@ extension Shard {
     mutating func take(_ order: ScheduleOrder) {
         let requestID = order.push.content.requestID
         if answerRepeat(order.key, requestID, order.origin) { return }
+        // It came for at once when it came first.
+        if case .audience(let message, let audience) = order.push.content,
+            !lists.table.isNew(request: ListCreation(order.app, message, audience, origin: nil).request)
+        {
+            return answer(order.origin, .failure(.requestIDReused(requestID)))
+        }
         // Not before: a repeat may come when its time is past.
         if let error = order.push.check(now: now) ?? shortage(for: order) {
             return answer(order.origin, .failure(error))

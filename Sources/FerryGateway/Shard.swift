@@ -291,7 +291,7 @@ struct Shard: ~Copyable {
             || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
             || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
-            || hasReceiptsToDo || tasks.lists.isSweeping || hasSingleStopToContinue
+            || hasReceiptsToDo || canContinueListSweep || hasSingleStopToContinue
     }
 
     private func timeout() -> Int32 {

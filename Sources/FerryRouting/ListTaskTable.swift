@@ -50,6 +50,11 @@ package struct ListTaskTable: Sendable {
         return inFlight[request].map { .inFlight(content: $0) } ?? .unknown
     }
 
+    /// No task has the request id.
+    package func isNew(request: Identifier128) -> Bool {
+        if case .unknown = find(request: request) { true } else { false }
+    }
+
     /// Its record is on its way to the disk.
     package mutating func begin(_ task: ListTask) {
         inFlight[task.request] = task.content
