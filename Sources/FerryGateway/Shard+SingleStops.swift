@@ -84,11 +84,8 @@ extension Shard {
 
     mutating func beginStop(_ single: SingleTask) {
         guard single.task.mayHaveSeveralDevices else { return tasks.singleStops.append(SingleStop(single: single)) }
-        var hasEnded = false
-        for message in tasks.several.find(single.task.value) {
-            if takeBack(message.cid, message.seq, single.app) { hasEnded = true }
-        }
-        finishStop(single, hasEnded: hasEnded)
+        for message in tasks.several.find(single.task.value) { _ = takeBack(message.cid, message.seq, single.app) }
+        finishStop(single)
     }
 
     /// Answers whether it was kept.
@@ -100,11 +97,10 @@ extension Shard {
         return true
     }
 
-    private mutating func finishStop(_ single: SingleTask, hasEnded: Bool) {
-        // An end of before may be one that the disk refused.
-        guard hasEnded else { return tellStopped(single, isOnDisk: refusedEnds.isEmpty) }
-        // With the record of the end, which is in this batch.
-        journal.add(.task(.singleStopped(single)))
+    /// With the record of the end, which is in this batch. What has ended before is waited for too: an acknowledgement that is
+    /// not on disk, or an end that the disk refused, would let a crash bring the message back.
+    private mutating func finishStop(_ single: SingleTask) {
+        append(.controlRows([]), .task(.singleStopped(single)))
     }
 
     mutating func tellStopped(_ single: SingleTask, isOnDisk: Bool) {
@@ -139,7 +135,7 @@ extension Shard {
             return
         }
         tasks.singleStops.removeFirst()
-        finishStop(stop.single, hasEnded: false)
+        finishStop(stop.single)
     }
 
     /// The device's own messages, in parts that are read at once.
@@ -186,7 +182,7 @@ extension Shard {
         guard hasEnded else { return }
         // There is no other; what is still read of it changes nothing.
         tasks.singleStops.removeFirst()
-        finishStop(look.single, hasEnded: true)
+        finishStop(look.single)
     }
 
     /// Answers whether the message was among them, and is over now.
