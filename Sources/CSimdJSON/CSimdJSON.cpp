@@ -16,6 +16,7 @@ struct csimdjson_parser {
     uint8_t *padded;
     size_t padded_capacity;
     size_t max_bytes;
+    size_t max_depth;
 };
 
 namespace {
@@ -53,9 +54,8 @@ csimdjson_status status(error_code code) {
 }  // namespace
 
 extern "C" csimdjson_parser *csimdjson_new(size_t max_bytes, size_t max_depth) {
-    auto *made = new (std::nothrow) csimdjson_parser{dom::parser(), nullptr, 0, max_bytes};
+    auto *made = new (std::nothrow) csimdjson_parser{dom::parser(), nullptr, 0, max_bytes, max_depth};
     if (made == nullptr) { return nullptr; }
-    // The depth limit lives in the implementation object, which this first allocation makes; later growth keeps it.
     if (made->parser.allocate(4096, max_depth) != SUCCESS) {
         delete made;
         return nullptr;
@@ -69,10 +69,21 @@ extern "C" void csimdjson_free(csimdjson_parser *parser) {
     delete parser;
 }
 
+extern "C" void csimdjson_shrink(csimdjson_parser *parser) {
+    std::free(parser->padded);
+    parser->padded = nullptr;
+    parser->padded_capacity = 0;
+    parser->parser = dom::parser();
+}
+
 extern "C" csimdjson_status csimdjson_parse(
     csimdjson_parser *parser, const uint8_t *bytes, size_t count, csimdjson_value *root) {
     if (count == 0) { return CSIMDJSON_EMPTY; }
     if (count > parser->max_bytes) { return CSIMDJSON_TOO_LARGE; }
+    // The depth limit lives in the implementation object, which this allocation makes; later growth keeps it.
+    if (parser->parser.capacity() == 0 && parser->parser.allocate(4096, parser->max_depth) != SUCCESS) {
+        return CSIMDJSON_NO_MEMORY;
+    }
     const size_t needed = count + SIMDJSON_PADDING;
     if (needed > parser->padded_capacity) {
         auto *grown = static_cast<uint8_t *>(std::malloc(needed));

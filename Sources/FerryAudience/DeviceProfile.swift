@@ -13,8 +13,9 @@ package enum PhoneType: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable
         }
     }
 
+    /// In letters of either case: GeTui's own example writes `IOS`.
     package init?(name: String) {
-        switch name {
+        switch name.lowercased() {
         case "android": self = .android
         case "ios": self = .ios
         default: return nil

@@ -113,6 +113,10 @@ package struct TaskID: Hashable, Sendable, BitwiseCopyable, CustomStringConverti
         self.kind = kind
     }
 
+    /// Of a task of single pushes: it may have messages for several devices, which lie in any partition. That of a push to one
+    /// device ends in the device's partition.
+    package var mayHaveSeveralDevices: Bool { value.isOfSeveral }
+
     /// The id that `description` gives this text; nil for any other text.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)

@@ -31,20 +31,24 @@ final class BroadcastContent: Sendable {
     deinit { budget.change(by: -broadcast.payload.count - compressedCount) }
 }
 
-/// A call for a broadcast, on its way from the shard that it came in at to the owner of the app.
-final class BroadcastOrder: Sendable {
+/// A call for a push to many, on its way from the shard that it came in at to the owner of the app.
+final class AppOrder<Push: Sendable>: Sendable {
     let app: AppID
-    let push: BroadcastPush
+    let push: Push
     let key: RequestKey
     let origin: APIOrigin
 
-    init(app: AppID, push: BroadcastPush, key: RequestKey, origin: APIOrigin) {
+    init(app: AppID, push: Push, key: RequestKey, origin: APIOrigin) {
         self.app = app
         self.push = push
         self.key = key
         self.origin = origin
     }
 }
+
+typealias BroadcastOrder = AppOrder<BroadcastPush>
+/// For a later time.
+typealias ScheduleOrder = AppOrder<ScheduledPush>
 
 /// Places that a shard is to give to a broadcast.
 struct WantedPlaces: Sendable {

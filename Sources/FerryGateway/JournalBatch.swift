@@ -127,4 +127,8 @@ enum PendingRead {
     /// The own alert of a message whose stub is due.
     case alert(CID, StubPlan)
     case control(ControlQuestion)
+    /// For a stop.
+    case stopping(SingleLook)
+    /// For a revoke that is to be accepted when what is kept has been looked at.
+    case revoking(PendingRevoke)
 }

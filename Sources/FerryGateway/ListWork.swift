@@ -1,5 +1,6 @@
 internal import FerryAPI
 internal import FerryCore
+internal import FerryIO
 internal import FerryRouting
 internal import FerryStore
 
@@ -79,21 +80,32 @@ final class ListCreation: Sendable {
     /// Digests of (app, request id) and of the content.
     let request: Identifier128
     let digest: Identifier128
-    let origin: APIOrigin
+    /// nil: the call was answered when it came, for this time.
+    let origin: APIOrigin?
+    /// The task's name where it has one already.
+    let task: TaskID?
     /// Who gets it; nil: who later calls name.
     let audience: ListAudience?
 
     init(
-        app: AppID, message: ListMessage, request: Identifier128, digest: Identifier128, origin: APIOrigin,
-        audience: ListAudience?
+        _ app: AppID, _ message: ListMessage, _ audience: ListAudience?, origin: APIOrigin?, task: TaskID? = nil
     ) {
         self.app = app
         self.message = message
         self.audience = audience
-        self.request = request
-        self.digest = digest
         self.origin = origin
+        self.task = task
+        var name = ByteWriter()
+        name.string(app.text.utf8)
+        name.string(message.requestID.utf8)
+        name.string((audience == nil ? "list" : "tag").utf8)
+        request = name.bytes.withUnsafeBytes { Cryptography.sha256Half($0) }
+        let content = message.contentDigestInput + (audience?.digestInput ?? [])
+        digest = content.withUnsafeBytes { Cryptography.sha256Half($0) }
     }
+
+    /// Under which the same call is known that came for a later time.
+    var scheduleKey: Identifier128 { Shard.requestKey(app, message.requestID, "tag", []).key }
 }
 
 /// A call that names devices for a task.

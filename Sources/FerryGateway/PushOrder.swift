@@ -13,8 +13,7 @@ struct PushOrder: BitwiseCopyable {
     let key: RequestKey
     let origin: APIOrigin
     let ttl: TimeToLive
-    /// Of a push that came over a link.
-    let link: LinkNames?
+    let names: PushNames
     /// Where its content begins among all contents, and how long its parts are, in this order.
     fileprivate(set) var start = 0
     fileprivate(set) var requestIDBytes: UInt16 = 0
@@ -28,7 +27,7 @@ struct PushOrder: BitwiseCopyable {
     var route = DeliveryRoute.ownFirst
 
     init(
-        app: UInt32, cid: CID, key: RequestKey, origin: APIOrigin, ttl: TimeToLive, link: LinkNames? = nil,
+        app: UInt32, cid: CID, key: RequestKey, origin: APIOrigin, ttl: TimeToLive, names: PushNames = .own,
         place: Int32 = -1
     ) {
         self.app = app
@@ -36,10 +35,12 @@ struct PushOrder: BitwiseCopyable {
         self.key = key
         self.origin = origin
         self.ttl = ttl
-        self.link = link
+        self.names = names
         self.place = place
     }
 
+    /// Of a push that came over a link.
+    var link: LinkNames? { if case .link(let names) = names { names } else { nil } }
     var hasAlert: Bool { alertBytes > 0 }
     var hasTraits: Bool { traitBytes > 0 }
     fileprivate var contentBytes: Int {
@@ -47,6 +48,14 @@ struct PushOrder: BitwiseCopyable {
     }
     /// What it takes of memory while it waits.
     var weight: Int { contentBytes + MemoryCost.order }
+}
+
+/// How a push's message and task are called.
+enum PushNames: BitwiseCopyable {
+    case own
+    case link(LinkNames)
+    /// It is one of several of this task.
+    case task(TaskID)
 }
 
 /// The content of one push, in memory that somebody lends for the time of a call.

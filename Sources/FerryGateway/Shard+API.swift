@@ -176,6 +176,7 @@ extension Shard {
     mutating func tokenRevoked(_ digest: [UInt8], _ expiresAt: Instant, _ origin: APIOrigin, segment: UInt32) {
         revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: segment)
         revocationCount &+= 1
+        endStreams(ofToken: digest)
         revocations[origin] = environment.shards
         for shard in 0..<environment.shards where shard != index {
             post(.apiTokenRevoked(digest: digest, expiresAt: expiresAt, origin), to: shard)

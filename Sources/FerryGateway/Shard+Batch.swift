@@ -62,6 +62,11 @@ struct BatchQuestion {
     }
 }
 
+private struct PushedTarget: Hashable {
+    let task: TaskID
+    let cid: CID
+}
+
 /// Batches of pushes: each becomes one mail to every owner of some of its devices, and as many mails back.
 extension Shard {
     mutating func order(_ batch: PushBatch, _ app: App, _ origin: APIOrigin) {
@@ -111,13 +116,13 @@ extension Shard {
         var pushed: [APIAnswer.Pushed] = []
         var refused = question.refused.map { APIAnswer.RefusedPush(target: $0.target, reason: $0.reason) }
         // What stands twice in the list is told once: the answer is an object.
-        var tasks: Set<TaskID> = []
+        var told: Set<PushedTarget> = []
         var targets: Set<CID> = []
         var first: APIError?
         for (cid, result) in zip(question.cids, question.results) {
             switch result {
             case .success(let receipt):
-                guard tasks.insert(receipt.taskID).inserted || question.isOneTask else { continue }
+                guard told.insert(PushedTarget(task: receipt.taskID, cid: receipt.cid)).inserted else { continue }
                 pushed.append(
                     APIAnswer.Pushed(task: receipt.taskID, cid: cid, status: receipt.status))
             case .failure(let error):

@@ -11,48 +11,53 @@ internal import FerryWire
 extension Shard {
     mutating func order(_ push: BroadcastPush, _ app: App, _ origin: APIOrigin) {
         let partition = Partition(of: app.id)
-        let key = Self.requestKey(app.id, push, partition)
+        let key = Self.requestKey(app.id, push.requestID, "all", push.contentDigestInput)
         post(
             .order(.broadcast(BroadcastOrder(app: app.id, push: push, key: key, origin: origin))),
             to: partition.owner(among: environment.shards))
     }
 
-    /// The digests of (app, request id) and of the content. The key's low bits are the app's partition, so that after a restart
-    /// the owner takes it. No push to one device has the same: its name ends in 16 bytes of a cid.
-    static func requestKey(_ app: AppID, _ push: BroadcastPush, _ partition: Partition) -> RequestKey {
+    /// The digests of (app, request id) and of the content, for calls of the same kind. The key's low bits are the app's partition,
+    /// so that after a restart the owner takes it. No push to one device has the same: its name ends in 16 bytes of a cid.
+    static func requestKey(_ app: AppID, _ requestID: String, _ kind: StaticString, _ content: [UInt8]) -> RequestKey {
         var name = ByteWriter()
         name.string(app.text.utf8)
-        name.string(push.requestID.utf8)
-        name.string("all".utf8)
+        name.string(requestID.utf8)
+        name.string("\(kind)".utf8)
         let zero = Identifier128(high: 0, low: 0)
         var key = Identifier128(bytes: Cryptography.sha256(name.bytes)) ?? zero
-        key.low = key.low / UInt64(Limits.partitions) * UInt64(Limits.partitions) + UInt64(partition.index)
-        let content = Identifier128(bytes: Cryptography.sha256(push.contentDigestInput)) ?? zero
-        return RequestKey(key: key, content: content)
+        key.low = key.low / UInt64(Limits.partitions) * UInt64(Limits.partitions) + UInt64(Partition(of: app).index)
+        return RequestKey(key: key, content: Identifier128(bytes: Cryptography.sha256(content)) ?? zero)
     }
 
     // MARK: - The owner's part
 
     mutating func take(_ order: BroadcastOrder) {
-        switch requests.find(order.key.key) {
-        case .answered(let first):
-            guard first.content == order.key.content else { return refuseRepeat(order) }
-            if let known = placing[first.taskID.value], known.content.broadcast.terms.speed == 0 {
-                placing[first.taskID.value]?.waiting.append(order.origin)
-            } else {
-                answer(order.origin, .success(first.taskID))
-            }
-        case .inFlight(let content):
-            guard content == order.key.content else { return refuseRepeat(order) }
-            openBroadcasts[order.key.key, default: []].append(order.origin)
-        case .unknown:
-            if let error = shortage(for: order.push, order.app) { return answer(order.origin, .failure(error)) }
-            accept(order.push, order.app, order.key, origins: [order.origin])
-        }
+        if answerRepeat(order.key, order.push.requestID, order.origin) { return }
+        if let error = shortage(for: order.push, order.app) { return answer(order.origin, .failure(error)) }
+        accept(order.push, order.app, order.key, origins: [order.origin])
     }
 
-    private mutating func refuseRepeat(_ order: BroadcastOrder) {
-        answer(order.origin, .failure(.requestIDReused(order.push.requestID)))
+    /// The call's request id is known, and it is answered with what is known of it, or when that is there; false: it is new.
+    mutating func answerRepeat(_ key: RequestKey, _ requestID: String, _ origin: APIOrigin) -> Bool {
+        switch requests.find(key.key) {
+        case .answered(let first):
+            if first.content != key.content {
+                answer(origin, .failure(.requestIDReused(requestID)))
+            } else if let known = placing[first.taskID.value], known.content.broadcast.terms.speed == 0 {
+                placing[first.taskID.value]?.waiting.append(origin)
+            } else {
+                answer(origin, .success(first.taskID))
+            }
+        case .inFlight(let content):
+            if content == key.content {
+                openBroadcasts[key.key, default: []].append(origin)
+            } else {
+                answer(origin, .failure(.requestIDReused(requestID)))
+            }
+        case .unknown: return false
+        }
+        return true
     }
 
     /// Why it cannot be taken; nil, and its content's bytes taken of the budget, when it can.
@@ -110,6 +115,7 @@ extension Shard {
         broadcasts.expect(number)
         broadcasts.noteAccepted(number, at: now)
         append(.broadcastAccepted(broadcast), .broadcastAccepted(content))
+        if push.traits.kind == .revoke { push.payload.withUnsafeBytes { stopRevoked($0, app) } }
     }
 
     /// The record is on disk.

@@ -233,7 +233,14 @@ extension Shard {
     }
 
     private mutating func restore(_ message: RecoveredMessage, _ device: Int) {
-        let slot = message.task.map { taskSlots.retain($0) } ?? TaskSlots.none
+        var slot = TaskSlots.none
+        if let task = message.task {
+            if message.isReference {
+                slot = taskSlots.retain(task)
+            } else {
+                noteOfSeveral(task, devices[device].cid, message.seq)
+            }
+        }
         devices[device].machine.restore(KeptMessage(restoring: message, taskSlot: slot))
     }
 

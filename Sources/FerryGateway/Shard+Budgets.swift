@@ -91,6 +91,7 @@ extension Shard {
             + audience.bytes + book.count * MemoryCost.report
             + revokedTokens.count * MemoryCost.revokedToken + loading.count * MemoryCost.loading + bufferBytes
             + requestBytes + answerBytes + waitingBytes + segmentDevices.count * MemoryCost.inSegment
+            + tasks.lists.count * ListStops.bytesPerStop + tasks.several.count * SeveralTasks.bytesPerMessage
             + receiptDesk.memoryBytes + (unsyncedBytes + journal.writer.bytes.count) * MemoryCost.unsyncedFactor
     }
 

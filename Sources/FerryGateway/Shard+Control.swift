@@ -18,6 +18,7 @@ enum ControlEffect {
     /// Rows of receipts that are over, by number.
     case receiptsGone(ReceiptLaneName, [UInt64])
     case listStored(TaskContent, TagAudience?)
+    case listStop(ListStop)
     case tagGathered(TagAudience, [TagExpansion.Part], isLast: Bool)
     case tagPlaced(Identifier128)
     case tagStep(TagStep)
@@ -53,6 +54,7 @@ extension Shard {
         case .schedule(let effect): committed(effect, segment: segment)
         case .receiptsAdded(let lane, let entries): receiptsAdded(lane, entries)
         case .listStored(let content, let audience): listStored(content, audience)
+        case .listStop(let stop): listStopped(stop)
         case .tagGathered(let order, let parts, let isLast): tagGathered(order, parts, isLast: isLast)
         case .tagPlaced(let task): tagPlaced(task)
         case .tagStep(let step): tagStepDone(step)
@@ -72,6 +74,7 @@ extension Shard {
         case .receiptsAdded(let lane, let entries): receiptsRefused(lane, entries)
         case .receiptsGone(let lane, let numbers): receiptsStay(lane, numbers)
         case .listStored(let content, _): listRefused(content)
+        case .listStop(let stop): listStopRefused(stop)
         case .tagGathered(let order, _, let isLast): tagGatheringRefused(order, isLast: isLast)
         case .tagPlaced(let task): tagPlacedRefused(task)
         case .tagStep: breakOffStep()
@@ -104,6 +107,8 @@ extension Shard {
         switch row.table {
         // Read before all else, see `restoreReports`.
         case .counters, .curve: return
+        // Known to all shards, see `restoreListStops`.
+        case .stoppedTask: return
         case .schedule: restoreSchedule(row)
         case .listTask: restoreListTask(row)
         case .tagCall: restoreTagCall(row)
@@ -113,7 +118,7 @@ extension Shard {
         case .alias: restoreAlias(row)
         case .profile: restoreProfile(row)
         case .receiptLane: restoreLane(row)
-        case .task, .receipt, .listContent: return
+        case .receipt, .listContent: return
         }
     }
 

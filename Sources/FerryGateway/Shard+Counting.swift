@@ -176,7 +176,7 @@ extension Shard {
         for device in recovery.devices {
             keep(devices.number(of: device.record.app), device.kept.count)
             for message in device.kept {
-                if let task = message.task { waiting[task, default: 0] += 1 }
+                if message.isReference, let task = message.task { waiting[task, default: 0] += 1 }
             }
         }
         for found in recovery.broadcasts {
@@ -218,7 +218,7 @@ extension ReportAudit {
         for device in recovery.devices {
             keep(device.record.app, device.kept.count)
             for message in device.kept {
-                if let task = message.task { keep(task) }
+                if message.isReference, let task = message.task { keep(task) }
             }
         }
         for found in recovery.broadcasts {

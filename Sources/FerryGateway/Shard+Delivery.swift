@@ -44,6 +44,10 @@ extension Shard {
                     readAhead(device)
                     return
                 }
+                if message.isReference, isStopped(content.taskID.value) {
+                    takeBackStopped(message.seq, device)
+                    continue
+                }
                 guard takes(content.traits.kind, slot) else {
                     tell(device: device, .kindNotTaken(message.seq))
                     continue
@@ -186,6 +190,8 @@ extension Shard {
                 return
             }
             requestOwnStub(content, plan, device)
+        case .stopping(let look): stopRead(look, messages)
+        case .revoking(let revoke): revokeRead(revoke, messages)
         case .control: return
         }
     }
@@ -197,6 +203,8 @@ extension Shard {
         for read in again {
             switch read {
             case .control(let question): readControl(question)
+            case .stopping(let look): self.read(look, read)
+            case .revoking(let revoke): goOn(revoke)
             case .stream(let cid, _, _):
                 guard let device = devices.index(of: cid) else { continue }
                 devices[device].isReading = false

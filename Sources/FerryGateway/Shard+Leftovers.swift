@@ -25,6 +25,8 @@ extension Shard {
             ("reported", reportedKept - tally.kept), ("reportReplies", reportReplies.count),
             ("reportQuestions", reportQuestions.count),
             ("stopping", tasks.stopping.count + tasks.placing.count + tasks.stoppedEarly.count),
+            ("listSweep", tasks.lists.isSweeping ? 1 : 0),
+            ("singleStops", tasks.stoppingSingles.count + tasks.singleStops.count),
             ("schedules", tasks.schedules.unsettled + tasks.comingSchedules),
             ("lists", lists.creating.count + lists.wanted.count + lists.held.count + lists.repeats.count),
             (
@@ -40,7 +42,15 @@ extension Shard {
     }
 
     private var loggedBytes: Int {
-        (0..<devices.endIndex).reduce(0) { devices.isInUse($1) ? $0 + devices[$1].machine.log.bytes : $0 }
+        (0..<devices.endIndex).reduce(0) { devices.isInUse($1) ? $0 + ownBytes($1) : $0 }
+    }
+
+    /// Without those of contents that messages only refer to: they take no room of the store's budget.
+    private func ownBytes(_ device: Int) -> Int {
+        let log = devices[device].machine.log
+        return (0..<log.count).reduce(0) {
+            log[$1].isShared || log[$1].isReference ? $0 : $0 + Int(log[$1].payloadBytes)
+        }
     }
 
     private var pendingMessages: Int {

@@ -53,7 +53,7 @@ extension Shard {
                 app: app, cid: push.cid,
                 key: RequestKey(key: names.key(of: push.cid, salt: link.keySalt), content: content),
                 origin: APIOrigin(shard: index, connection: connections.token(of: slot), slot: number),
-                ttl: terms.ttl, link: names)
+                ttl: terms.ttl, names: .link(names))
             let owner = environment.owner(of: push.cid)
             if terms.alert == nil {
                 orders[owner].append(order, payload: push.payload)

@@ -42,6 +42,7 @@ extension Shard {
         else {
             return giveUp(placement, target, .targetInvalid(cid.description))
         }
+        if isStopped(task.taskID.value) { return giveUp(placement, target, .taskStopped(task.taskID.description)) }
         // A step of a push to an audience has looked at this for all of its targets.
         guard placement.origin == nil || isListening else { return giveUp(placement, target, refusal(.sync)) }
         let terms: AcceptanceTerms
@@ -77,6 +78,9 @@ extension Shard {
         if devices[device].isBlocked {
             // Right behind it, so that whoever finds the one finds the other.
             append(.settled(cid: cid, seq: message.seq, state: .skipped, isTold: false), nil)
+        }
+        if placement.content.traits.kind == .revoke {
+            placement.content.payload.withUnsafeBytes { takeBackRevoked($0, device) }
         }
     }
 
@@ -170,6 +174,8 @@ extension Shard {
         let wasAway = !entry.wasOnline || devices[device].absences != entry.absences
         let message = KeptMessage(
             entry, task, location: location, wasOffline: wasAway, taskSlot: taskSlots.retain(task.taskID.value))
+        // Its record was on its way when its sender stopped it.
+        if isStopped(task.taskID.value) { return end(message, .taskStopped, device) }
         if devices[device].connection != nil || task.hasAlert {
             atHand.append(AcceptedMessage(entry, placement.content, cid: cid))
             atHandCursor = 0
@@ -265,7 +271,7 @@ extension PendingRead {
     fileprivate var cid: CID? {
         switch self {
         case .stream(let cid, _, _), .alert(let cid, _): cid
-        case .control: nil
+        case .control, .stopping, .revoking: nil
         }
     }
 }

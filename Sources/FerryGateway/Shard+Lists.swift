@@ -20,15 +20,7 @@ extension Shard {
     private mutating func order(
         _ message: ListMessage, _ app: App, _ origin: APIOrigin, _ audience: ListAudience? = nil
     ) {
-        var name = ByteWriter()
-        name.string(app.id.text.utf8)
-        name.string(message.requestID.utf8)
-        name.string((audience == nil ? "list" : "tag").utf8)
-        let request = name.bytes.withUnsafeBytes { Cryptography.sha256Half($0) }
-        let content = message.contentDigestInput + (audience?.digestInput ?? [])
-        let digest = content.withUnsafeBytes { Cryptography.sha256Half($0) }
-        let creation = ListCreation(
-            app: app.id, message: message, request: request, digest: digest, origin: origin, audience: audience)
+        let creation = ListCreation(app.id, message, audience, origin: origin)
         post(.order(.list(.create(creation))), to: environment.owner(of: app.id))
     }
 
@@ -86,28 +78,38 @@ extension Shard {
     private mutating func create(_ creation: ListCreation) {
         switch lists.table.find(request: creation.request) {
         case .known(let task):
-            guard task.content == creation.digest else { return refuseRepeat(creation) }
+            guard task.content == creation.digest, let origin = creation.origin else { return refuseRepeat(creation) }
             // Until who gets it is fixed a crash could find others.
             guard lists.tags.calls[task.taskID.value] == nil else {
-                lists.tags.calls[task.taskID.value]?.waiting.append(creation.origin)
+                lists.tags.calls[task.taskID.value]?.waiting.append(origin)
                 return
             }
-            settle(creation.origin, .success(.pushedAll(task: task.taskID)))
+            settle(origin, .success(.pushedAll(task: task.taskID)))
         case .inFlight(let content):
-            guard content == creation.digest else { return refuseRepeat(creation) }
-            lists.creating[creation.request, default: []].append(creation.origin)
+            guard content == creation.digest, let origin = creation.origin else { return refuseRepeat(creation) }
+            lists.creating[creation.request, default: []].append(origin)
         case .unknown:
-            if let error = shortage(for: creation) { return settle(creation.origin, .failure(error)) }
+            // It was for a later time when it came first.
+            guard creation.audience == nil || isUnknown(creation.scheduleKey) else { return refuseRepeat(creation) }
+            if let error = shortage(for: creation) { return refuse(creation, error) }
             store(creation)
         }
     }
 
+    private func isUnknown(_ request: Identifier128) -> Bool {
+        if case .unknown = requests.find(request) { true } else { false }
+    }
+
     private mutating func refuseRepeat(_ creation: ListCreation) {
-        settle(creation.origin, .failure(.requestIDReused(creation.message.requestID)))
+        refuse(creation, .requestIDReused(creation.message.requestID))
+    }
+
+    private mutating func refuse(_ creation: ListCreation, _ error: APIError) {
+        if let origin = creation.origin { settle(origin, .failure(error)) }
     }
 
     /// Why it cannot be taken; nil, and its bytes taken of the budget of contents, when it can.
-    private mutating func shortage(for creation: ListCreation) -> APIError? {
+    mutating func shortage(for creation: ListCreation) -> APIError? {
         let bytes = creation.message.payload.count
         if isDiskShort { return refusal(.disk) }
         if isMemoryShort(for: bytes + MemoryCost.order) { return refusal(.memory) }
@@ -132,7 +134,7 @@ extension Shard {
         return nil
     }
 
-    private mutating func store(_ creation: ListCreation) {
+    mutating func store(_ creation: ListCreation) {
         let message = creation.message
         let timeToLive: Int64 =
             switch message.ttl {
@@ -141,8 +143,8 @@ extension Shard {
             }
         let task = ListTask(
             app: creation.app,
-            taskID: TaskID(
-                randomIdentifier(), monthDay: now.monthDay, kind: creation.audience == nil ? .list : .app),
+            taskID: creation.task
+                ?? TaskID(randomIdentifier(), monthDay: now.monthDay, kind: creation.audience == nil ? .list : .app),
             createdAt: now, timeToLive: timeToLive, payloadBytes: UInt32(truncatingIfNeeded: message.payload.count),
             hasAlert: message.alert != nil, request: creation.request, content: creation.digest)
         let alert = message.alert.map {
@@ -150,7 +152,7 @@ extension Shard {
         }
         let content = TaskContent(task, payload: message.payload, alert: alert, traits: message.traits)
         lists.table.begin(task)
-        lists.creating[creation.request] = [creation.origin]
+        lists.creating[creation.request] = creation.origin.map { [$0] } ?? []
         let partition = Partition(of: task.app)
         var rows = [
             ControlRow(.listTask, partition, key: Self.rowKey(task), value: task.encoded),
@@ -190,6 +192,7 @@ extension Shard {
             task.taskID.description == order.taskText
         else { return refuse(order, .taskUnknown(order.taskText)) }
         guard now < task.usableUntil else { return refuse(order, .taskOver(order.taskText)) }
+        guard !isStopped(order.task) else { return refuse(order, .taskStopped(order.taskText)) }
         want(order.task, of: order.app, .targets(order))
     }
 

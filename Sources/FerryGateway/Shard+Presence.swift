@@ -142,6 +142,13 @@ extension Shard {
         }
     }
 
+    /// Before the revocation is answered: nothing is told behind it.
+    mutating func endStreams(ofToken digest: [UInt8]) {
+        for (connection, stream) in presence.streams where stream.tokenDigest == digest {
+            if let slot = connections.index(of: connection) { endStream(slot, "token revoked") }
+        }
+    }
+
     /// The gateway stops.
     mutating func endStreams() {
         for connection in presence.streams.keys.sorted() {

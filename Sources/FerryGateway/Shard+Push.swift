@@ -14,10 +14,12 @@ internal import FerryWire
 extension Shard {
     // MARK: - Where it came in
 
-    mutating func order(_ push: SinglePush, _ app: App, _ origin: APIOrigin, place: Int32 = -1) {
+    mutating func order(
+        _ push: SinglePush, _ app: App, _ origin: APIOrigin, place: Int32 = -1, names: PushNames = .own
+    ) {
         let order = PushOrder(
             app: app.number, cid: push.cid, key: Self.requestKey(app.id, push), origin: origin, ttl: push.ttl,
-            place: place)
+            names: names, place: place)
         push.payload.withUnsafeBytes { payload in
             orders[environment.owner(of: push.cid)].append(
                 order, requestID: push.requestID, traits: push.traits, payload: payload, alert: push.alert)
@@ -81,6 +83,7 @@ extension Shard {
         case .unknown:
             if let shortage = shortage(for: order) { return giveUp(order, refusal(shortage)) }
             if let device = devices.index(of: order.cid) {
+                if order.kind == .revoke, looksFirst(order, contents, device) { return }
                 accept(order, PushOrders.content(of: order, in: contents), device: device)
             } else {
                 waitingBytes += order.weight
@@ -141,6 +144,7 @@ extension Shard {
             // Right behind it, so that whoever finds the one finds the other.
             append(.settled(cid: order.cid, seq: seq, state: .skipped, isTold: false), nil)
         }
+        if order.kind == .revoke { takeBackRevoked(content.payload, device) }
     }
 
     private mutating func fields(
@@ -169,12 +173,20 @@ extension Shard {
         }
         return AcceptedFields(
             cid: order.cid, seq: seq, messageID: MessageID(order.link?.message ?? randomIdentifier()),
-            taskID: TaskID(
-                (order.link?.task ?? randomIdentifier()).ending(in: Partition(of: order.cid).index),
-                monthDay: now.monthDay, kind: .single),
+            taskID: task(of: order),
             acceptedAt: now, expiresAt: expiresAt, stub: stub, wasOnline: isOnline && order.route != .wakeOnly,
             request: order.key,
             traits: content.traits, alert: content.alert, payload: content.payload)
+    }
+
+    private mutating func task(of order: PushOrder) -> TaskID {
+        let name: Identifier128
+        switch order.names {
+        case .task(let task): return task
+        case .link(let names): name = names.task
+        case .own: name = randomIdentifier()
+        }
+        return TaskID(name.ending(in: Partition(of: order.cid).index), monthDay: now.monthDay, kind: .single)
     }
 
     mutating func randomIdentifier() -> Identifier128 {
@@ -204,6 +216,7 @@ extension Shard {
             return giveBackRoom(Int(order.payloadBytes))
         }
         segmentDevices.add(device, segment: location.segment)
+        if case .task(let task) = order.names { noteOfSeveral(task.value, order.cid, pending.seq) }
         if receiptDesk.isActive {
             let callback = order.hasTraits ? Self.message(pending, records)?.traits.callback : nil
             nameForReceipts(pending.seq, pending.taskID, pending.messageID, callback: callback, device)
@@ -249,8 +262,7 @@ extension Shard {
     /// By its own wish it is not for this device: nothing is accepted, and a repeat is judged anew.
     private mutating func ignore(_ order: PushOrder) {
         requests.abandon(order.key.key)
-        let task = TaskID(order.link?.task ?? randomIdentifier(), monthDay: now.monthDay, kind: .single)
-        let receipt = PushReceipt(taskID: task, cid: order.cid, wasOnline: false, isIgnored: true)
+        let receipt = PushReceipt(taskID: task(of: order), cid: order.cid, wasOnline: false, isIgnored: true)
         answer(order, receipt)
         for waiter in takeRequestWaiters(order) { answer(waiter, receipt) }
     }

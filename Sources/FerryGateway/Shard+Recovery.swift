@@ -41,6 +41,8 @@ struct ShardRecovery: Sendable {
     var ownBroadcasts: [OwnBroadcast] = []
     /// Tasks that were stopped and the record of which is in a segment of the journal.
     var stops: [StoppedTask] = []
+    /// Of tasks with stored content, those of all apps.
+    var listStops: [ListStop] = []
     /// Devices of each app in all partitions.
     var registered: [AppID: [UInt32]] = [:]
     var highest: [Seq]
@@ -66,6 +68,10 @@ struct ShardRecovery: Sendable {
         for (cid, segment) in recovery.removed {
             parts[Partition(of: cid).owner(among: shards)].removed[cid] = segment
         }
+        let listStops = recovery.controlRows.filter { $0.row.table == .stoppedTask }.compactMap {
+            $0.row.value.flatMap { ListStop($0) }
+        }
+        for shard in parts.indices { parts[shard].listStops = listStops }
         for found in recovery.controlRows {
             let owner = found.row.partition.owner(among: shards)
             parts[owner].controlRows.append(found)
@@ -155,6 +161,7 @@ extension Shard {
         restoreReports(recovery)
         restoreBroadcasts(recovery)
         restoreControl(recovery.controlRows)
+        restoreListStops(recovery.listStops)
         for known in recovery.known where environment.owner(of: known.cid) == index {
             audience.register(
                 devices.number(of: known.app), known.cid, seenAt: known.seenAt, hasToken: known.hasToken)
@@ -182,6 +189,8 @@ extension Shard {
             tell(device: device, .timePassed)
             tellMissed(missed, device)
         }
+        let slots = taskSlots
+        tasks.lists.sweepOnly { slots.number(of: $0) != nil }
         for request in recovery.requests {
             requests.settle(
                 request.key, request.answer, acceptedAt: request.answer.acceptedAt, segment: request.segment)

@@ -81,6 +81,8 @@ extension Shard {
             devices[device].pendingChanges -= 1
         }
         receiptDesk.removalRefused(of: removal.cid)
+        // Of what was stopped meanwhile it kept its messages.
+        tasks.lists.sweepAgain()
         notRemoved(removal, .busy(retryAfterSeconds: 5))
     }
 

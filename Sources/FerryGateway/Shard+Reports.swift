@@ -55,7 +55,10 @@ extension Shard {
         case .path(let cid, let task):
             return askPath(cid, task, app, origin)
         }
-        let orders = Dictionary(grouping: singles) { Partition(ofSingle: $0.task).owner(among: environment.shards) }
+        var orders: [Int: [ReportedTask]] = [:]
+        for task in singles {
+            for owner in ownersOfSingle(task.task) { orders[owner, default: []].append(task) }
+        }
         reportQuestions[origin] = ReportGathering(request: request, missing: environment.shards + orders.count)
         for (owner, tasks) in orders {
             let order = SingleOrder(app: app.id, tasks: tasks.map(\.task), origin: origin)

@@ -4,26 +4,11 @@ internal import FerryIO
 internal import FerryRouting
 internal import FerryStore
 
-/// A call for a later time, on its way from the shard that it came in at to the owner of the app.
-final class ScheduleOrder: Sendable {
-    let app: AppID
-    let push: ScheduledPush
-    let key: RequestKey
-    let origin: APIOrigin
-
-    init(app: AppID, push: ScheduledPush, key: RequestKey, origin: APIOrigin) {
-        self.app = app
-        self.push = push
-        self.key = key
-        self.origin = origin
-    }
-}
-
 /// What of schedules waits for a row to be on disk.
 enum ScheduleEffect {
     case accepted(ScheduledCall)
     /// It is not released any more; the call that wanted it gets this answer.
-    case cancelled(ScheduledCall, APIOrigin, TaskAnswer)
+    case cancelled(ScheduledCall, APIOrigin?, TaskAnswer)
     /// It was released, or could not be.
     case ended(ScheduledCall)
 }
@@ -33,34 +18,20 @@ enum ScheduleEffect {
 /// crash left the acceptance without the row, the next start sees that it was released.
 extension Shard {
     mutating func order(_ push: ScheduledPush, _ app: App, _ origin: APIOrigin) {
-        let partition = Partition(of: app.id)
-        let key = Self.requestKey(app.id, push.push, partition)
-        post(
-            .order(.task(.schedule(ScheduleOrder(app: app.id, push: push, key: key, origin: origin)))),
-            to: partition.owner(among: environment.shards))
+        let order = ScheduleOrder(app: app.id, push: push, key: push.content.key(app.id), origin: origin)
+        post(.order(.task(.schedule(order))), to: environment.owner(of: app.id))
     }
 
     // MARK: - Coming
 
     mutating func take(_ order: ScheduleOrder) {
-        switch requests.find(order.key.key) {
-        case .answered(let first):
-            guard first.content == order.key.content else { return refuseRepeat(order) }
-            answer(order.origin, .success(first.taskID))
-        case .inFlight(let content):
-            guard content == order.key.content else { return refuseRepeat(order) }
-            openBroadcasts[order.key.key, default: []].append(order.origin)
-        case .unknown:
-            // Not before: a repeat may come when its time is past.
-            if let error = order.push.check(now: now) ?? shortage(for: order) {
-                return answer(order.origin, .failure(error))
-            }
-            accept(order)
+        let requestID = order.push.content.requestID
+        if answerRepeat(order.key, requestID, order.origin) { return }
+        // Not before: a repeat may come when its time is past.
+        if let error = order.push.check(now: now) ?? shortage(for: order) {
+            return answer(order.origin, .failure(error))
         }
-    }
-
-    private mutating func refuseRepeat(_ order: ScheduleOrder) {
-        answer(order.origin, .failure(.requestIDReused(order.push.push.requestID)))
+        accept(order)
     }
 
     /// Why it cannot be taken; nil, and its body's bytes taken of the budget, when it can.
@@ -87,7 +58,8 @@ extension Shard {
         openBroadcasts[order.key.key] = [order.origin]
         tasks.comingSchedules += 1
         let call = ScheduledCall(
-            app: order.app, taskID: TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .app), kind: .all,
+            app: order.app, taskID: TaskID(randomIdentifier(), monthDay: now.monthDay, kind: .app),
+            kind: ScheduledCall.Kind(order.push.kind),
             createdAt: now, releaseAt: order.push.releaseAt, request: order.key.key, content: order.key.content,
             body: order.push.body)
         put([call.row], then: .schedule(.accepted(call)))
@@ -150,31 +122,38 @@ extension Shard {
 
     private mutating func release(_ call: ScheduledCall) {
         // It was, and a crash took the row that says so.
-        guard knownBroadcast(call.taskID, call.app) == nil else { return end(call, .released) }
-        switch parser.stored(call.body) {
-        case .failure(let error):
-            EventLog.write(
-                .error, "a scheduled task cannot be released",
-                ["taskid": call.taskID.description, "reason": error.message])
-            end(call, .failed)
-        case .success(let push):
-            if let error = shortage(for: push, call.app) {
-                // Its window is over; only want of room passes.
-                guard error.code == 30_019 else {
-                    EventLog.write(
-                        .error, "a scheduled task cannot be released",
-                        ["taskid": call.taskID.description, "reason": error.message])
-                    return end(call, .failed)
-                }
-                EventLog.write(
-                    .warning, "a scheduled task waits for room",
-                    ["taskid": call.taskID.description, "reason": error.message])
-                return tasks.schedules.tryAgain(call.taskID.value, at: now + .seconds(5))
-            }
+        guard knownBroadcast(call.taskID, call.app) == nil, lists.table[call.taskID.value] == nil else {
+            return end(call, .released)
+        }
+        switch parser.stored(ScheduledKind(call.kind), call.body) {
+        case .failure(let error): fail(call, error)
+        case .success(.all(let push)):
+            // Its window is over; only want of room passes.
+            if let error = shortage(for: push, call.app) { return wait(call, error) }
             accept(
                 push, call.app, RequestKey(key: call.request, content: call.content), origins: [], task: call.taskID)
             end(call, .released)
+        case .success(.audience(let message, let audience)):
+            let creation = ListCreation(call.app, message, audience, origin: nil, task: call.taskID)
+            if let error = shortage(for: creation) { return wait(call, error) }
+            store(creation)
+            end(call, .released)
         }
+    }
+
+    private mutating func wait(_ call: ScheduledCall, _ error: APIError) {
+        guard error.code == 30_019 else { return fail(call, error) }
+        EventLog.write(
+            .warning, "a scheduled task waits for room",
+            ["taskid": call.taskID.description, "reason": error.message])
+        tasks.schedules.tryAgain(call.taskID.value, at: now + .seconds(5))
+    }
+
+    private mutating func fail(_ call: ScheduledCall, _ error: APIError) {
+        EventLog.write(
+            .error, "a scheduled task cannot be released",
+            ["taskid": call.taskID.description, "reason": error.message])
+        end(call, .failed)
     }
 
     private mutating func end(_ call: ScheduledCall, _ state: ScheduledCall.State) {
@@ -195,7 +174,7 @@ extension Shard {
     }
 
     /// Whether a stop of the task is answered here: it waits for its time, or was cancelled.
-    mutating func stopSchedule(_ task: TaskID, _ app: AppID, _ origin: APIOrigin) -> Bool {
+    mutating func stopSchedule(_ task: TaskID, _ app: AppID, _ origin: APIOrigin?) -> Bool {
         guard let call = tasks.schedules.find(task, of: app) else { return false }
         switch tasks.schedules.beginCancelling(task, of: app, now: now, isStop: true) {
         case .unknown: return false
@@ -203,13 +182,15 @@ extension Shard {
         case .begun: putCancelled(task, app, origin, .stopped)
         case .tooLate, .alreadyRun:
             // On its way to the disk it is neither waiting nor known.
-            guard call.state == .waiting, knownBroadcast(task, app) == nil else { return false }
+            guard call.state == .waiting, knownBroadcast(task, app) == nil, lists.table[task.value] == nil else {
+                return false
+            }
             tell(origin, .failure(.busy(retryAfterSeconds: 1)))
         }
         return true
     }
 
-    private mutating func putCancelled(_ task: TaskID, _ app: AppID, _ origin: APIOrigin, _ reply: TaskAnswer) {
+    private mutating func putCancelled(_ task: TaskID, _ app: AppID, _ origin: APIOrigin?, _ reply: TaskAnswer) {
         guard let call = tasks.schedules.find(task, of: app)?.ended(.cancelled) else { return }
         put([call.row], then: .schedule(.cancelled(call, origin, reply)))
     }
@@ -218,8 +199,8 @@ extension Shard {
         guard let call = tasks.schedules.find(task, of: app) else {
             return tell(origin, .failure(.scheduleUnknown(task)))
         }
-        let payload = call.body.isEmpty ? [] : (try? parser.stored(call.body).get().payload) ?? []
-        tell(origin, .success(.schedule(ScheduleView(call, payload: payload))))
+        let content = call.body.isEmpty ? nil : try? parser.stored(ScheduledKind(call.kind), call.body).get()
+        tell(origin, .success(.schedule(ScheduleView(call, payload: content?.transmission ?? []))))
     }
 
     // MARK: - Recovery
@@ -258,5 +239,37 @@ extension ScheduleView {
             }
         self.init(
             task: call.taskID, state: state, createdAt: call.createdAt, releaseAt: call.releaseAt, payload: payload)
+    }
+}
+
+extension ScheduledContent {
+    fileprivate func key(_ app: AppID) -> RequestKey {
+        switch self {
+        case .all(let push): Shard.requestKey(app, push.requestID, "all", push.contentDigestInput)
+        case .audience(let message, let audience):
+            Shard.requestKey(app, message.requestID, "tag", message.contentDigestInput + audience.digestInput)
+        }
+    }
+}
+
+extension ScheduledCall.Kind {
+    fileprivate init(_ kind: ScheduledKind) {
+        self =
+            switch kind {
+            case .all: .all
+            case .tag: .tag
+            case .fastCustomTag: .fastCustomTag
+            }
+    }
+}
+
+extension ScheduledKind {
+    fileprivate init(_ kind: ScheduledCall.Kind) {
+        self =
+            switch kind {
+            case .all: .all
+            case .tag: .tag
+            case .fastCustomTag: .fastCustomTag
+            }
     }
 }

@@ -25,19 +25,6 @@ final class SingleGathering {
     }
 }
 
-extension Partition {
-    /// A single push's task ends in its device's partition, so that who asks for it need not name the device.
-    init(ofSingle task: Identifier128) { self.init(index: Int(task.low % UInt64(Limits.partitions))) }
-}
-
-extension Identifier128 {
-    /// The id of a single push's task for a device in the partition.
-    func ending(in partition: Int) -> Identifier128 {
-        let count = UInt64(Limits.partitions)
-        return Identifier128(high: high, low: low / count * count + UInt64(partition))
-    }
-}
-
 /// Reports of single pushes: nothing is counted for one message alone, so what the timeline tells is the report, for as long as
 /// it tells of it.
 extension Shard {
@@ -56,7 +43,9 @@ extension Shard {
     }
 
     mutating func answer(_ order: SingleOrder, _ found: [FoundTask]?) {
-        guard let found else { return send(ReportReply(origin: order.origin, part: nil)) }
+        guard let found = found?.filter({ environment.owner(of: $0.device) == index }) else {
+            return send(ReportReply(origin: order.origin, part: nil))
+        }
         guard !found.isEmpty else { return send(ReportReply(origin: order.origin, part: ReportPart())) }
         let gathering = SingleGathering(order, missing: found.count)
         for single in found {
@@ -73,10 +62,15 @@ extension Shard {
         gathering.missing -= 1
         if let device, devices.app(of: device) == gathering.order.app {
             let machine = devices[device].machine
+            let view = view(of: device)
+            // What is older is of a device of the same name that was removed.
             let story = DeviceStory(
-                facts: single.facts, view: view(of: device), coverage: TimelineCoverage(), target: .task(single.task),
+                facts: single.facts.filter { $0.at >= view.registeredAt }, view: view, coverage: TimelineCoverage(),
+                target: .task(single.task),
                 isKept: { machine.isKept($0) })
-            if let report = story.report { gathering.part.tasks[single.task] = report }
+            if let report = story.report {
+                gathering.part.tasks[single.task, default: ReportCounters()] += report
+            }
         }
         guard gathering.missing == 0 else { return }
         send(ReportReply(origin: gathering.order.origin, part: gathering.isComplete ? gathering.part : nil))

@@ -112,6 +112,7 @@ extension Shard {
         if !parts.isEmpty {
             beginExpansion(order.task.taskID, order.task.app, order.speed)
             for part in parts { lists.tags.expansions[order.name]?.add(part) }
+            if isStopped(order.name) { stopExpansion(order.name) }
         }
         guard isLast else { return }
         post(.order(.list(.gathered(order.name, shard: index))), to: environment.owner(of: order.task.app))
@@ -186,7 +187,12 @@ extension Shard {
 
     /// All references of the step and the count that covers them go to the disk in one batch.
     private mutating func performStep() {
-        guard let step = lists.tags.step, let expansion = lists.tags.expansions[step.task] else { return }
+        guard let step = lists.tags.step else { return }
+        // Stopped meanwhile.
+        guard let expansion = lists.tags.expansions[step.task] else {
+            lists.tags.step = nil
+            return
+        }
         let cids = targets(of: step.slice, step.task)
         guard !step.hasFailed, !isDraining, !isDiskShort, !isMemoryShort(for: cids.count * MemoryCost.keptMessage),
             unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes
@@ -226,6 +232,11 @@ extension Shard {
             return
         }
         endExpansion(expansion)
+    }
+
+    /// Nobody else gets it.
+    mutating func stopExpansion(_ task: Identifier128) {
+        if let expansion = lists.tags.expansions[task] { endExpansion(expansion) }
     }
 
     private mutating func endExpansion(_ expansion: TagExpansion) {

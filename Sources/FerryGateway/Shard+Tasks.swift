@@ -16,11 +16,19 @@ enum TaskMessage: Sendable {
     case stop(AppID, Identifier128)
     /// One shard more sends nothing of it.
     case stopKnown(Identifier128)
+    /// The same of a task with stored content, answered likewise.
+    case stopList(ListStop)
+    /// The same of pushes to one device or to a name; answered by `singleStopped`.
+    case stopSingle(SingleTask)
+    /// All that was kept of it has ended on disk; or may not have.
+    case singleStopped(SingleTask, isOnDisk: Bool)
 }
 
 /// What of tasks waits for a record to be on disk.
 enum TaskEffect {
     case stopped(AppID, Identifier128, expiresAt: Instant)
+    /// The ends of its messages here.
+    case singleStopped(SingleTask)
 }
 
 /// A task whose sender stopped it, until the tables have that.
@@ -42,7 +50,13 @@ struct ShardTasks {
     /// Those whose row is on its way to the disk.
     var comingSchedules = 0
 
+    var stoppingSingles: [SingleTask: SingleStopping] = [:]
+
     // Of every shard.
+    var lists = ListStops()
+    var several = SeveralTasks()
+    /// One is looked for after the other.
+    var singleStops: [SingleStop] = []
     /// Tasks whose places are on their way to the disk.
     var placing: Set<Identifier128> = []
     /// Of these, those that were stopped meanwhile.
@@ -76,13 +90,15 @@ extension Shard {
         }
     }
 
-    private mutating func stop(_ task: TaskID, _ app: AppID, _ origin: APIOrigin) {
-        if stopSchedule(task, app, origin) { return }
+    /// `origin` nil: nobody waits for the answer.
+    mutating func stop(_ task: TaskID, _ app: AppID, _ origin: APIOrigin?) {
+        if task.kind == .single { return stopSingle(task, app, origin) }
+        if stopSchedule(task, app, origin) || stopList(task, app, origin) { return }
         guard let broadcast = knownBroadcast(task, app) else {
             return tell(origin, .failure(.taskUnknown(task)))
         }
         if tasks.stopping[task.value] != nil {
-            tasks.stopping[task.value]?.waiting.append(origin)
+            tasks.stopping[task.value]?.waiting += origin.map { [$0] } ?? []
             return
         }
         let number = broadcastLine(of: app)
@@ -94,7 +110,7 @@ extension Shard {
         guard unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes, !isDraining else {
             return tell(origin, .failure(refusal(.sync)))
         }
-        tasks.stopping[task.value] = (environment.shards, [origin])
+        tasks.stopping[task.value] = (environment.shards, origin.map { [$0] } ?? [])
         append(
             .broadcastStopped(task: task.value),
             .task(.stopped(app, task.value, expiresAt: broadcast.expiresAt)))
@@ -115,6 +131,7 @@ extension Shard {
         case .stopped(let app, let task, let expiresAt):
             tasks.stops.append(StoppedTask(task: task, expiresAt: expiresAt, segment: segment))
             for shard in 0..<environment.shards { post(.task(.stop(app, task)), to: shard) }
+        case .singleStopped(let single): tellStopped(single, isOnDisk: true)
         }
     }
 
@@ -124,6 +141,7 @@ extension Shard {
             for origin in tasks.stopping.removeValue(forKey: task)?.waiting ?? [] {
                 tell(origin, .failure(.busy(retryAfterSeconds: 5)))
             }
+        case .singleStopped(let single): tellStopped(single, isOnDisk: false)
         }
     }
 
@@ -137,7 +155,8 @@ extension Shard {
         for origin in stop.waiting { tell(origin, .success(.stopped)) }
     }
 
-    mutating func tell(_ origin: APIOrigin, _ result: Result<TaskAnswer, APIError>) {
+    mutating func tell(_ origin: APIOrigin?, _ result: Result<TaskAnswer, APIError>) {
+        guard let origin else { return }
         settle(origin, result.map { .task($0) })
     }
 
@@ -153,6 +172,9 @@ extension Shard {
             trimBroadcasts(number)
             post(.task(.stopKnown(task)), to: Partition(of: app).owner(among: environment.shards))
         case .stopKnown(let task): stopKnown(task)
+        case .stopList(let stop): take(stop)
+        case .stopSingle(let single): beginStop(single)
+        case .singleStopped(let single, let isOnDisk): singleStopped(single, isOnDisk: isOnDisk)
         }
     }
 

@@ -128,16 +128,24 @@ extension Shard {
 
     // MARK: - Pushes to names
 
-    /// A name's devices are known: each gets a push of its own.
+    /// A name's devices are known: each gets a push of its own, and all of them are one task.
     private mutating func order(_ pushes: AliasPushes, to devices: [[CID]], _ app: App, _ origin: APIOrigin) {
         var single: [SinglePush] = []
+        var names: [PushNames] = []
         var refused: [(target: String, error: APIError)] = []
+        var nobody: Set<[UInt8]> = []
         for (push, cids) in zip(pushes.pushes, devices) {
-            if cids.isEmpty { refused.append((push.alias, .aliasInvalid(push.alias))) }
+            if cids.isEmpty, nobody.insert(Array(push.alias.utf8)).inserted {
+                refused.append((push.alias, .aliasInvalid(push.alias)))
+            }
+            let name: PushNames =
+                cids.count > 1
+                ? .task(TaskID(randomIdentifier().ofSeveral, monthDay: now.monthDay, kind: .single)) : .own
             for cid in cids {
                 var one = push.push
                 one.cid = cid
                 single.append(one)
+                names.append(name)
             }
         }
         guard !single.isEmpty else {
@@ -146,7 +154,7 @@ extension Shard {
         batches[origin] = BatchQuestion(
             single, isAsync: pushes.isAsync, refused: refused.map { ($0.target, $0.error.message) })
         for (place, push) in single.enumerated() {
-            order(push, app, origin, place: Int32(truncatingIfNeeded: place))
+            order(push, app, origin, place: Int32(truncatingIfNeeded: place), names: names[place])
         }
     }
 

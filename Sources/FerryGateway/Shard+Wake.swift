@@ -60,6 +60,10 @@ extension Shard {
             withdrawStub(content.seq, device)
             return
         }
+        guard !isStopped(content.taskID.value) else {
+            withdrawStub(content.seq, device, isStopped: true)
+            return
+        }
         guard let alert = content.alert else {
             stubAnswered(content.cid, plan, .refused("the message has no alert"))
             return
@@ -86,11 +90,11 @@ extension Shard {
     /// time differ.
     func onWall(_ time: Instant) -> Instant { environment.wallClock() + (time - now) }
 
-    /// The message's own alert is not asked for after all.
-    mutating func withdrawStub(_ seq: Seq, _ device: Int) {
+    /// The message's own alert is not asked for after all. `isStopped`: its sender stopped it, and it ends.
+    mutating func withdrawStub(_ seq: Seq, _ device: Int, isStopped: Bool = false) {
         stubsInFlight -= 1
         note(.stubWithdrawn(seq), device)
-        tell(device: device, .stubWithdrawn(seq))
+        tell(device: device, isStopped ? .takenBack(seq, .taskStopped) : .stubWithdrawn(seq))
     }
 
     private mutating func send(_ stub: StubRequest, _ plan: StubPlan, _ cid: CID) {

@@ -13,8 +13,9 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast`, `+BroadcastDevices`, `+Pacing`, `+BroadcastWakes`, `+Tasks` and `+Schedules` (pushes to all), `+Lists`, `+Tags` and
-/// `+ListDevices` (one content for many), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
+/// (devices' frames), `+Broadcast`, `+BroadcastDevices`, `+Pacing` and `+BroadcastWakes` (pushes to all), `+Lists`, `+Tags`
+/// and `+ListDevices` (one content for many), `+Tasks`, `+ListStops`, `+SingleStops`, `+Revokes` and `+Schedules` (when a task
+/// ends or begins), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
 /// (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`,
 /// `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
 struct Shard: ~Copyable {
@@ -249,6 +250,7 @@ struct Shard: ~Copyable {
         endBroadcastsInTime()
         drawCurve()
         releaseSchedules()
+        forgetListStopsInTime()
         pumpRestoredLanes()
         endListsInTime()
         submitJournal()
@@ -257,6 +259,8 @@ struct Shard: ~Copyable {
         continuePasses()
         continueUsers()
         continueTags()
+        continueListSweep()
+        continueSingleStops()
         sendBatchOutcomes()
         sendReceipts()
         answerBackends()
@@ -281,14 +285,14 @@ struct Shard: ~Copyable {
             || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty
             || !answeringBackends.isEmpty || !broadcasts.sweeping.isEmpty || hasUsersToDo || hasTagsToDo
-            || hasReceiptsToDo
+            || hasReceiptsToDo || tasks.lists.isSweeping || hasSingleStopToContinue
     }
 
     private func timeout() -> Int32 {
         var next = wheel.nextWake ?? .distantFuture
         next = min(next, deferredUntil, broadcasts.nextEnd, nextRetention, nextTagTurn)
         next = min(next, nextPacedTurn, nextWakeTurn)
-        next = min(next, book.rowsDue, book.nextDay, curve.next)
+        next = min(next, book.rowsDue, book.nextDay, curve.next, tasks.lists.nextEnd)
         if !acknowledging.isEmpty || !refusedEnds.isEmpty { next = min(next, max(acksDue, refusedEndsDue)) }
         if !isDraining { next = min(next, tasks.schedules.nextDue) }
         if isDraining { next = min(next, min(drainEnds, now + .milliseconds(20))) }
@@ -336,6 +340,7 @@ struct Shard: ~Copyable {
         case .apiTokenRevoked(let digest, let expiresAt, let origin):
             revokedTokens[digest] = RevokedToken(expiresAt: expiresAt, segment: 0)
             revocationCount &+= 1
+            endStreams(ofToken: digest)
             post(.reply(.revoked(origin)), to: origin.shard)
         case .place(let content):
             let wanted = WantedPlaces(content: content, lacking: nil)

@@ -12,6 +12,9 @@ struct TaskSlots {
 
     var count: Int { numbers.count }
 
+    /// nil: no message has it.
+    func number(of task: Identifier128) -> UInt16? { numbers[task] }
+
     /// One message more is of the task.
     mutating func retain(_ task: Identifier128) -> UInt16 {
         if let number = numbers[task] {

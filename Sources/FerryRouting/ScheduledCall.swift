@@ -15,6 +15,8 @@ package struct ScheduledCall: Equatable, Sendable {
     /// Which call it is.
     package enum Kind: UInt8, Sendable, CaseIterable {
         case all = 1
+        case tag = 2
+        case fastCustomTag = 3
     }
 
     package let app: AppID

@@ -16,7 +16,7 @@ enum BackendCall {
     case reuse(Int)
     /// Are these devices online?
     case status([Int])
-    /// The end of a push to all, by the number of its first post.
+    /// The end of a task, by the number of its first post.
     case stop(Int)
     /// The end of an API token, by its index.
     case revoke(Int)
@@ -59,7 +59,7 @@ extension BackendCall {
                 "GET /v2/\(world.app.text)/user/status/\(devices.map { world.cidText($0) }.joined(separator: ","))",
                 token)
         case .stop(let number):
-            Self.bytes("DELETE /v2/\(world.app.text)/task/\(world.ledger.posts[number].taskID ?? "")", token)
+            Self.bytes("DELETE /v2/\(world.app.text)/task/\(world.ledger.task(of: number) ?? "")", token)
         case .revoke(let index):
             Self.bytes("DELETE /v2/\(world.app.text)/auth/\(world.ledger.apiTokens[index].text)", token)
         case .erase(_, let cid, _): Self.bytes("DELETE /v1/\(world.app.text)/devices/\(cid)", token)

@@ -29,13 +29,26 @@ extension Ledger {
 
     // MARK: - Stops
 
+    /// The first posts of tasks whose sender knows their name.
+    var stoppable: [Int] {
+        posts.indices.filter { (posts[$0].first ?? $0) == $0 && !posts[$0].mayBeTwice && task(of: $0) != nil }
+    }
+
+    func task(of number: Int) -> String? {
+        posts[number].isListed ? list(of: number)?.taskID : posts[number].taskID
+    }
+
+    private func ofOneTask(_ number: Int) -> Range<Int> {
+        posts[number].first.map { $0..<$0 + devices.count } ?? number..<number + 1
+    }
+
     func stopping(_ number: Int) {
-        for post in ofOneCall(number) where posts[post].stoppingStep == nil { posts[post].stoppingStep = step }
+        for post in ofOneTask(number) where posts[post].stoppingStep == nil { posts[post].stoppingStep = step }
     }
 
     func stopped(_ number: Int) {
         trace.note("stopped", number)
-        for post in ofOneCall(number) where posts[post].stoppedStep == nil { posts[post].stoppedStep = step }
+        for post in ofOneTask(number) where posts[post].stoppedStep == nil { posts[post].stoppedStep = step }
     }
 
     /// Nothing of a task is sent after the answer that it is stopped, in no session and in no life. What was sent before is with

@@ -22,6 +22,7 @@ extension Ledger {
     /// Nothing can be added to the task any more.
     func listWasOver(_ number: Int) throws(Violation) {
         posts[number].open -= 1
+        if posts[number].stoppingStep != nil { return }
         // Live-only ones are open for the usual time.
         let ttl = posts[number].isLiveOnly ? Limits.timeToLiveDefaultMilliseconds : Int64(posts[number].ttl)
         guard let sentAt = list(of: number)?.sentAt, clock.now >= sentAt + .milliseconds(ttl) else {

@@ -22,9 +22,11 @@ extension Ledger {
         }
     }
 
-    /// What is stopped before its time is for nobody.
+    /// What is stopped before its time is for nobody; nor is it for those of an audience whose turn had not come.
     private func hasBegun(_ post: Post) -> Bool {
-        guard post.scheduledAt != nil, post.stoppingStep != nil else { return true }
+        guard post.stoppingStep != nil else { return true }
+        if post.isTagged { return post.isSent }
+        guard post.scheduledAt != nil else { return true }
         return ofOneCall(post.number).contains { posts[$0].isSent }
     }
 

@@ -37,7 +37,9 @@ extension Ledger {
             guard let message = answer.messages[task] else {
                 guard posts[number].isOwed else { continue }
                 // What was stopped before its time was accepted for nobody.
-                if posts[number].scheduledAt != nil, posts[number].stoppingStep != nil { continue }
+                if posts[number].scheduledAt != nil || posts[number].isTagged, posts[number].stoppingStep != nil {
+                    continue
+                }
                 // Where an answer was lost to a crash, the fact of the acceptance may have been too.
                 guard posts[number].attempts == 1, post != nil || !answer.hasMore else { continue }
                 throw fail("P6", "nothing is told of post \(number), which was accepted")

@@ -16,6 +16,9 @@ extension Ledger {
             posts[own].ownStubs += 1
             wokenByOwn.insert(own)
             ownInFlight.insert(own)
+            if let stopped = posts[own].stoppedStep, stopped < step, !posts[own].mayBeTwice {
+                throw fail("P5", "the alert of post \(own) was asked for after the answer that it is stopped")
+            }
             if posts[own].ownStubs > 1, !posts[own].mayBeTwice {
                 throw fail("P5", "the alert of post \(own) was asked for twice")
             }
@@ -90,6 +93,7 @@ extension Ledger {
         let patience = scenario.delivery.stubCooldown + .seconds(20)
         for post in posts
         where post.isAccepted && post.isOwed && !post.isSent && !post.isHanded && post.isLong {
+            if post.stoppingStep != nil { continue }
             let facts = devices[post.device]
             if post.isForAll, !isToBeWokenForAll(post) { continue }
             guard isToBeWoken(post), facts.hasToken, let since = facts.offlineSince, since + patience < clock.now else {

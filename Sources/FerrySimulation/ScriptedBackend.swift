@@ -284,7 +284,8 @@ final class ScriptedBackend {
     }
 
     private func takeList(_ answer: [UInt8], _ numbers: Range<Int>) throws(Violation) {
-        if Post.contains("is older than its ttl", in: answer) {
+        let isStopped = Post.contains(#""code":20001"#, in: answer) && Post.contains("was stopped", in: answer)
+        if isStopped || Post.contains("is older than its ttl", in: answer) {
             for number in numbers { try world.ledger.listWasOver(number) }
             return
         }

@@ -173,8 +173,7 @@ extension World {
     }
 
     private func stopSomething() {
-        let known = ledger.posts.filter { $0.isForAll && $0.first == $0.number && $0.taskID != nil && !$0.mayBeTwice }
-        if let post = dice.pick(known) { dice.pick(backends)?.call(.stop(post.number)) }
+        if let number = dice.pick(ledger.stoppable) { dice.pick(backends)?.call(.stop(number)) }
     }
 
     private func endAToken() {

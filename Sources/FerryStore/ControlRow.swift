@@ -6,8 +6,8 @@ package enum ControlTable: UInt8, CaseIterable, Sendable {
     case alias = 1
     /// What is known of a device beside its stream, at the device's owner.
     case profile = 2
-    /// Stored calls, at the owner of the app.
-    case task = 3
+    /// Tasks with stored content that their senders stopped, at the owner of the app.
+    case stoppedTask = 3
     /// Sums for reports, in any partition of the shard that counts.
     case counters = 4
     /// How many were online, by time.

@@ -123,7 +123,7 @@ struct Replay {
                 seq: fields.seq, expiresAt: fields.expiresAt, isLiveOnly: fields.expiresAt == fields.acceptedAt,
                 payloadBytes: fields.payloadBytes, hasOwnAlert: fields.hasAlert, route: fields.route, stub: fields.stub,
                 location: location, isReference: fields.reference != nil,
-                task: fields.reference == nil ? nil : fields.taskID.value),
+                task: fields.reference == nil && !fields.taskID.mayHaveSeveralDevices ? nil : fields.taskID.value),
             accepted: fields.stub, hasRow: hasRow)
     }
 

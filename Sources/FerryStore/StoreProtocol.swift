@@ -300,7 +300,7 @@ package struct RecoveredMessage: Equatable, Sendable {
     package var location: RecordLocation
     /// Its content is its task's; `payloadBytes` is the size of that.
     package var isReference: Bool
-    /// Of a reference.
+    /// Of a reference, and of what may be one of several of a task.
     package var task: Identifier128?
 
     package init(

@@ -2,7 +2,7 @@ package import FerryCore
 internal import FerryIO
 package import FerryStats
 
-/// A task of one message that the log tells of.
+/// One message of a task that the log tells of.
 package struct FoundTask: Sendable {
     package let task: Identifier128
     package let device: CID
@@ -24,8 +24,9 @@ extension TimelineFolder {
             guard mayHold(wanted.map { CID($0) }, moment.files[index]) else { continue }
             walk(moment.files[index]) { entry in
                 guard entry.isAcceptance, let timed = entry.fact, case .accepted(let acceptance) = timed.fact,
-                    !acceptance.isBroadcast, wanted.remove(acceptance.taskID.value) != nil
+                    !acceptance.isBroadcast, wanted.contains(acceptance.taskID.value)
                 else { return }
+                if !acceptance.taskID.mayHaveSeveralDevices { wanted.remove(acceptance.taskID.value) }
                 first = index
                 selections.append(Selection(acceptance.taskID.value, entry.device))
             }

@@ -219,7 +219,9 @@ internal import Testing
         #expect(Set(names.keys) == ["anna", "ben"])
         #expect(Set(try #require(names["anna"]).keys) == Set(cids.prefix(2)))
         #expect(names["ben"] == [cids[2]: "successed_online"])
-        #expect((data["not_accepted"] as? [String: String])?.keys.contains("nobody") == true)
+        #expect(
+            (data["not_accepted"] as? [String: [String: String]])?["nobody"]?["reason"]?.contains("has no device")
+                == true)
         for device in devices { #expect(try await device.take(1).map(\.text) == ["by name"]) }
         let plain = try await Self.post(backend, "alias", ["taskid": task, "audience": audience])
         #expect(try Self.statuses(plain, task).count == 3)

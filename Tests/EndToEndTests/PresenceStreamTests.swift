@@ -87,6 +87,27 @@ private final class EventReader {
         #expect(try await reader.next() == nil)
     }
 
+    @Test(arguments: shardCounts)
+    func `a token that is taken back ends its streams, before that is answered`(shards: Int) async throws {
+        let world = try await World(shards: shards)
+        let (first, second) = (try await Backend(world), try await Backend(world))
+        var readers: [EventReader] = []
+        for _ in 0..<4 { readers.append(try await EventReader(world, first.token)) }
+        let other = try await EventReader(world, second.token)
+        for reader in readers + [other] { #expect(try await reader.next()?.name == "snapshot") }
+        let path = "/v2/\(first.app.id)/auth/\(first.token)"
+        #expect(try await second.call("DELETE", path).code == 0)
+        // What happens after the answer is told to others only.
+        let device = try await RawDevice(world)
+        try await device.register()
+        for reader in readers {
+            let last = try #require(try await reader.next())
+            #expect(last.name == "closed" && last.data["reason"] as? String == "token revoked")
+            #expect(try await reader.next() == nil)
+        }
+        #expect(try await other.next()?.name == "online")
+    }
+
     @Test func `a stream that nobody reads any more is let go`() async throws {
         let world = try await World(shards: 2)
         let backend = try await Backend(world)

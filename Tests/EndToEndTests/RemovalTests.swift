@@ -33,7 +33,7 @@ internal import Testing
         let cid = identity.cid
         #expect(try await backend.bind([(cid, "ann")]).code == 0)
         #expect(try await backend.user("POST", "user/custom_tag/cid/\(cid)", ["custom_tag": ["vip"]]).code == 0)
-        try await backend.push(cid, "unacknowledged")
+        let told = try await backend.push(cid, "unacknowledged").taskID
         #expect(try await device.push().text == "unacknowledged")
         #expect(try await Self.erase(backend, cid).code == 0)
         #expect(try await device.closeCode() == .deviceRemoved)
@@ -58,6 +58,7 @@ internal import Testing
         let story = try await later.user("GET", "devices/\(cid)/timeline", version: "v1")
         let data = try #require(try story.object()["data"] as? [String: Any])
         #expect((data["messages"] as? [Any])?.count == 1)
+        #expect(try await later.data("GET", "report/push/task/\(told)").isEmpty)
         try await world.restartAfterKill()
         #expect(try await Backend(world).tags(of: cid) == [])
     }

@@ -45,13 +45,13 @@ internal import Testing
         let device = try await RawDevice(world)
         let identity = try await device.register()
         let backend = try await Backend(world)
-        let single = try await backend.push(identity.cid, "to one")
+        _ = try await backend.push(identity.cid, "to one")
         let task = try await backend.pushAll("to everybody")
         let foreign = try await Backend(world, app: .second)
         let unknown = "RASA_1130_00000000000000000000000000000001"
         let calls: [(Backend, String, String)] = [
-            (backend, single.taskID, "is a push to one device"), (backend, unknown, "has no push to all devices"),
-            (foreign, task, "has no push to all devices"), (backend, "RASA", "is not a task's id"),
+            (backend, unknown, "has no task"), (backend, unknown.replacing("RASA", with: "RASL"), "has no task"),
+            (foreign, task, "has no task"), (backend, "RASA", "is not a task's id"),
         ]
         for (sender, task, words) in calls {
             let answer = try await sender.stopTask(task)
@@ -131,5 +131,56 @@ extension Backend {
 
     func stopTask(_ task: String) async throws -> HTTPAnswer {
         try await call("DELETE", "/v2/\(app.id)/task/\(task)", headers: ["token: \(token)"])
+    }
+}
+
+extension TaskTests {
+    @Test(arguments: shardCounts)
+    func `stopped lists and pushes to one device or a name come to nobody, across a kill`(shards: Int) async throws {
+        let world = try await World(shards: shards)
+        var away: [TestIdentity] = []
+        for _ in 0..<3 {
+            let device = try await RawDevice(world)
+            away.append(try await device.register())
+            try await device.sayBye()
+        }
+        let backend = try await Backend(world)
+        for identity in away { try await backend.waitUntil(identity.cid, isOnline: false) }
+        #expect(try await backend.bind(away.prefix(2).map { ($0.cid, "ann") }).code == 0)
+        func content(_ text: String) -> [String: Any] {
+            [
+                "request_id": Backend.freshRequestID(), "settings": ["ttl": 86_400_000],
+                "push_message": ["transmission": text],
+            ]
+        }
+        let list = try #require(
+            try await backend.data("POST", "push/list/message", content("of a list"))["taskid"] as? String)
+        let cids = away.map(\.cid.description)
+        _ = try await backend.data("POST", "push/list/cid", ["taskid": list, "audience": ["cid": cids]])
+        let single = try await backend.push(away[2].cid, "to one")
+        var named = content("to a name")
+        named["audience"] = ["alias": ["ann"]]
+        let pushed = try await backend.data("POST", "push/single/alias", named)
+        let name = try #require(pushed.keys.first)
+        #expect(pushed.count == 1)
+        let report = try await backend.data("GET", "report/push/task/\(name)")[name] as? [String: Any]
+        #expect((report?["total"] as? [String: Int])?["msg_num"] == 2)
+        for identity in away.prefix(2) {
+            let detail = try await backend.data("GET", "task/detail/\(identity.cid)/\(name)")
+            #expect((detail["detail"] as? [Any])?.isEmpty == false)
+        }
+        let stays = try await backend.push(away[2].cid, "stays")
+        for task in [list, single.taskID, name] { #expect(try await backend.stopTask(task).status == 200) }
+        try await world.restartAfterKill()
+        for identity in away {
+            let device = try await RawDevice(world)
+            let welcome = try await device.login(identity)
+            #expect(welcome.keptMessages == (identity.cid == away[2].cid ? 1 : 0))
+            if identity.cid == away[2].cid { #expect(try await device.push().text == "stays") }
+            #expect(try await device.settled().isEmpty)
+        }
+        #expect(stays.taskID != single.taskID)
+        let again = try await Backend(world)
+        for task in [list, single.taskID, name] { #expect(try await again.stopTask(task).status == 200) }
     }
 }

@@ -160,10 +160,9 @@ internal import Testing
             ]
         }
         let pushed = try await backend.data("POST", "push/single/alias", body("ann", "hello", "to-all-of-ann"))
-        var statuses: [String: String] = [:]
-        for case let task as [String: String] in pushed.values { statuses.merge(task) { first, _ in first } }
+        #expect(pushed.count == 1, "it is one task")
         #expect(
-            statuses == [
+            pushed.values.first as? [String: String] == [
                 devices[0].cid.description: "successed_online", devices[1].cid.description: "successed_online",
                 devices[2].cid.description: "successed_offline",
             ])
@@ -178,7 +177,7 @@ internal import Testing
             "POST", "push/single/batch/alias",
             ["msg_list": [body("bob", "one"), body("nobody", "two"), body("ann", "three")]])
         #expect((batch["not_accepted"] as? [String: String])?["nobody"]?.contains("has no device") == true)
-        #expect(batch.count == 5)
+        #expect(batch.count == 3)
         #expect(try await devices[3].device.take(1).map(\.text) == ["one"])
         #expect(try await devices[1].device.take(1).map(\.text) == ["three"])
     }

@@ -125,7 +125,7 @@ struct APNsAlertTests {
         (#""payload":"p""#, "push_channel.ios.aps.alert cannot be null"),
         (#""apns-collapse-id":"c""#, "push_channel.ios.aps.alert cannot be null"),
         (#""aps":{"sound":"s"}"#, "push_channel.ios.aps.alert cannot be null"),
-        (#""aps":[]"#, "push_channel.ios.aps type error: must be an object"),
+        (#""aps":[1]"#, "push_channel.ios.aps type error: must be an object"),
         (#""aps":{"alert":"text"}"#, "push_channel.ios.aps.alert type error: must be an object"),
         (#""aps":{"alert":{}}"#, "push_channel.ios.aps.alert can not be empty"),
         (#""aps":{"alert":{"title":"","loc-args":["a"]}}"#, "push_channel.ios.aps.alert can not be empty"),

@@ -58,10 +58,6 @@ struct BroadcastPushTests {
             #""all""#, #","settings":{"ttl":-1},"push_channel":{"ios":{"aps":{"alert":{"title":"t"}}}}"#,
             "push_channel.ios is invalid: a push to all devices that is live only, by its ttl, wakes nobody"
         ),
-        (
-            #""all""#, #","settings":{"filter_notify_off":true,"schedule_time":4102444800000}"#,
-            "settings.schedule_time is invalid: a push to all devices by strategy 2 or 4, or with a filter, cannot wait"
-        ),
     ]
 
     @Test(arguments: refused)

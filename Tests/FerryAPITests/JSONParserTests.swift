@@ -21,6 +21,24 @@ struct JSONParserTests {
         return value
     }
 
+    @Test func `a long text leaves the parser as it was, its limit of depth included`() throws {
+        let parser = JSONParser(maximumBytes: 1 << 20)
+        let deep = String(repeating: "[", count: JSONParser.maximumDepth + 1) + String(repeating: "]", count: 65)
+        for _ in 0..<3 {
+            let long = Array("[\"\(String(repeating: "x", count: 600_000))\"]".utf8)
+            #expect(try parser.withParsed(long) { $0.elements?.count(where: { $0.kind == .string }) }.get() == 1)
+            guard case .failure(.syntax) = parser.withParsed(long.dropLast() + [0x7d], { _ in }) else {
+                Issue.record("a long text with a fault")
+                return
+            }
+            guard case .failure(.tooDeep) = parser.withParsed(Array(deep.utf8), { _ in }) else {
+                Issue.record("a deep text")
+                return
+            }
+            #expect(try parser.withParsed(Array("[1]".utf8)) { $0.kind }.get() == .array)
+        }
+    }
+
     @Test func `members are found by their names and kinds are told apart`() throws {
         let text = #"{"s":"x","i":-3,"u":18446744073709551615,"d":1.5,"t":true,"a":[1],"o":{},"n":null}"#
         let kinds = try read(text) { root in

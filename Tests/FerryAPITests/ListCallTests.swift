@@ -146,7 +146,17 @@ struct ListCallTests {
         #expect(
             String(decoding: answer.response.body, as: UTF8.self)
                 == #"{"code":0,"msg":"success","data":{"RASL_1231_\#(Self.cid)":{"a\"b":{"\#(Self.cid)":"successed_ignore"}},"#
-                + #""not_accepted":{"c":"no"}}}"#)
+                + #""not_accepted":{"c":{"reason":"no"}}}}"#)
+    }
+
+    @Test func `A value that stands twice is looked at once, and phone types are taken in any case`() throws {
+        let tags =
+            #"{"tag":[{"key":"phone_type","values":["IOS","ios","Android"]},{"key":"custom_tag","values":["a","b","a"],"opt_type":"and"}]}"#
+        #expect(
+            try audience(.tag, tags).get().expression.conditions == [
+                AudienceExpression.Condition(.phoneType, .or, ["ios", "android"]),
+                AudienceExpression.Condition(.customTag, .and, ["a", "b"]),
+            ])
     }
 
     @Test func `A thousand devices are taken and one more is not`() throws {

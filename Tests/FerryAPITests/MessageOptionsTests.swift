@@ -35,7 +35,7 @@ struct MessageOptionsTests {
                 plain(#","big_text":"x","big_image":"y""#),
                 path + "big_text and " + path + "big_image cannot setting at same time"
             ),
-            (PushBody(message: #"{"notification":[]}"#), "push_message.notification type error: must be an object"),
+            (PushBody(message: #"{"notification":[1]}"#), "push_message.notification type error: must be an object"),
             (PushBody(message: #"{"revoke":7}"#), "push_message.revoke type error: must be an object"),
             (
                 PushBody(message: #"{"revoke":{"old_task_id":"t","force":1}}"#),
@@ -89,7 +89,7 @@ struct MessageOptionsTests {
                 "push_channel.android.ups: please choose one of notification and transmission and revoke"
             ),
             (
-                PushBody(channel: #"{"android":{"ups":{"options":[]}}}"#),
+                PushBody(channel: #"{"android":{"ups":{"options":[1]}}}"#),
                 "push_channel.android.ups.options type error: must be an object"
             ),
             (

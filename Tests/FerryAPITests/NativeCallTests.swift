@@ -43,6 +43,35 @@ struct NativeCallTests {
         #expect(route.takesBytes == (method == "POST"))
     }
 
+    @Test func `what this call would not do is refused and not left out`() throws {
+        let device = #""audience":{"cid":["\#(Self.cid)"]}"#
+        let tag = #""audience":{"tag":[{"key":"custom_tag","values":["vip"]}]}"#
+        func push(_ audience: String, _ settings: String) -> Result<APIRequest, APIError> {
+            parse(#"{"request_id":"0123456789","payload":"x",\#(audience),"settings":{\#(settings)}}"#)
+        }
+        for audience in [device, tag, #""audience":"all""#] {
+            #expect(
+                push(audience, #""schedule_time":"soon""#).error?.message
+                    == "settings.schedule_time is invalid: this call pushes at once")
+            #expect(push(audience, #""schedule_time":null"#).error == nil)
+        }
+        #expect(push(device, #""speed":10"#).error?.message.hasPrefix("settings.speed is invalid") == true)
+        guard case .success(.list(.audience(_, let audience))) = push(tag, #""speed":"10""#) else {
+            Issue.record("a push to an audience")
+            return
+        }
+        #expect(audience.speed == 10)
+    }
+
+    @Test func `too many of anything is 413, in a list too`() throws {
+        let values = (0...200).map { "\"\($0)\"" }.joined(separator: ",")
+        let error = parse(
+            #"{"request_id":"0123456789","payload":"x","audience":{"tag":[{"key":"custom_tag","values":[\#(values)]}]}}"#
+        ).error
+        #expect(error?.message.contains("(in audience.tag[0])") == true)
+        #expect(error?.nativeStatus == 413)
+    }
+
     @Test func `both forms of a push say the same`() throws {
         let json = pushes(
             parse(

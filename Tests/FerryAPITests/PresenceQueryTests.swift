@@ -18,7 +18,15 @@ struct PresenceQueryTests {
         #expect(try read("cid=\(Self.cid),\(Self.cid)").get().cids == CID(hex: Self.cid).map { [$0] })
     }
 
-    @Test(arguments: ["cid=", "cid", "cid=,", "cid=xyz", "cid=00,cid=00", "cid=\(cid)&cid=\(cid)"])
+    @Test func `a comma and digits may be percent-encoded, as URL writers do`() throws {
+        let other = "ffeeddccbbaa99887766554433221100"
+        let cids = try read("cid=\(Self.cid)%2C%66%66\(other.dropFirst(2))").get().cids
+        #expect(cids == [Self.cid, other].compactMap { CID(hex: $0) })
+    }
+
+    @Test(arguments: [
+        "cid=%", "cid=%2", "cid=%zz", "cid=", "cid", "cid=,", "cid=xyz", "cid=00,cid=00", "cid=\(cid)&cid=\(cid)",
+    ])
     func `what names no device is refused`(query: String) { #expect(read(query).error != nil) }
 
     @Test func `of many devices there is a limit`() {

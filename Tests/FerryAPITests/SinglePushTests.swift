@@ -64,7 +64,7 @@ struct SinglePushTests {
             PushBody(message: #"{"transmission":"a","transmission":"b"}"#),
             "contains duplicate push_message.transmission"
         ),
-        (PushBody(settings: "[]"), "settings type error: must be an object"),
+        (PushBody(settings: "[1]"), "settings type error: must be an object"),
         (PushBody(settings: #"{"ttl":-2}"#), "settings.ttl is invalid: -2, must be -1 to 259200000 milliseconds"),
         (
             PushBody(settings: #"{"ttl":259200001}"#),
@@ -81,7 +81,7 @@ struct SinglePushTests {
             PushBody(settings: #"{"strategy":{"ios":5}}"#), "settings.strategy.ios is invalid: 5, must be 1 to 4"
         ),
         (PushBody(channel: "7"), "push_channel type error: must be an object"),
-        (PushBody(channel: #"{"ios":[]}"#), "push_channel.ios type error: must be an object"),
+        (PushBody(channel: #"{"ios":[{}]}"#), "push_channel.ios type error: must be an object"),
     ]
 
     @Test(arguments: refused.indices)

@@ -15,7 +15,6 @@ struct TaskCallTests {
     }
 
     @Test(arguments: [
-        "RASS_1130_00000000000000010000000000000002", "RASL_1130_00000000000000010000000000000002",
         "RASX_1130_00000000000000010000000000000002",
         "RASA_113_000000000000000100000000000000021", "RASA_1130_0000000000000001000000000000000g",
         "RASA-1130_00000000000000010000000000000002", "RASA_11a0_00000000000000010000000000000002", "a",
@@ -62,11 +61,15 @@ extension TaskCallTests {
             return
         }
         let at = Instant(milliseconds: 1_700_000_000_000)
-        #expect(push.releaseAt == at && push.push.scheduledAt == at)
-        let again = try APIRequestParser(limits: APILimits()).stored(push.body).get()
-        #expect(again == push.push)
-        #expect(again.payload == Array("hello".utf8) && again.ttl == .milliseconds(5))
-        #expect(APIRequestParser(limits: APILimits(payloadCharacters: 4)).stored(push.body).isFailure)
+        #expect(push.releaseAt == at && push.kind == .all)
+        guard case .all(let content) = push.content else {
+            Issue.record("not to all")
+            return
+        }
+        #expect(content.scheduledAt == at && content.ttl == .milliseconds(5))
+        let again = try APIRequestParser(limits: APILimits()).stored(.all, push.body).get()
+        #expect(again == push.content && again.transmission == Array("hello".utf8))
+        #expect(APIRequestParser(limits: APILimits(payloadCharacters: 4)).stored(.all, push.body).isFailure)
         #expect(push.check(now: at + .milliseconds(-1)) == nil)
         #expect(push.check(now: at)?.message.contains("settings.schedule_time is invalid") == true)
         #expect(push.check(now: at + .seconds(-7 * 86_400)) == nil)
@@ -78,11 +81,33 @@ extension TaskCallTests {
         for settings in [#"{"ttl":5}"#, #"{"ttl":5,"schedule_time":1}"#, #"{"ttl":5,"schedule_time":2}"#] {
             switch try push(settings)?.get() {
             case .pushAll(let push): digests.insert(push.contentDigestInput)
-            case .schedule(let push): digests.insert(push.push.contentDigestInput)
+            case .schedule(let later):
+                if case .all(let push) = later.content { digests.insert(push.contentDigestInput) }
             default: Issue.record("no push")
             }
         }
         #expect(digests.count == 3)
+    }
+
+    @Test(arguments: [
+        ("tag", #"{"tag":[{"key":"custom_tag","values":["a"],"opt_type":"or"}]}"#, ScheduledKind.tag),
+        ("fast_custom_tag", #"{"fast_custom_tag":"a"}"#, .fastCustomTag),
+    ])
+    func `So is a push to an audience`(path: String, audience: String, kind: ScheduledKind) throws {
+        let body =
+            #"{"request_id":"request-00","audience":\#(audience),"settings":{"schedule_time":"1700000000000"},"#
+            + #""push_message":{"transmission":"hello"}}"#
+        let head = "POST /v2/demo/push/\(path) HTTP/1.1\r\nHost: a\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
+        let request = try #require(decode(head + body).first?.request)
+        let parser = APIRequestParser(limits: APILimits())
+        let read = try APIRouter.match(request).flatMap { parser.parse($0, request) }.get()
+        guard case .schedule(let push) = read else {
+            Issue.record("no schedule")
+            return
+        }
+        #expect(push.kind == kind && push.releaseAt == Instant(milliseconds: 1_700_000_000_000))
+        #expect(try parser.stored(kind, push.body).get() == push.content)
+        #expect(push.content.requestID == "request-00" && push.content.transmission == Array("hello".utf8))
     }
 
     @Test func `A body that is too large to be kept is refused`() throws {

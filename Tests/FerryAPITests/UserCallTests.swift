@@ -27,6 +27,24 @@ private let second = "ffeeddccbbaa99887766554433221100"
         return error?.message
     }
 
+    @Test func `a device that is named twice in two spellings is one`() throws {
+        #expect(
+            try call(.detail(cids: "\(second),\(second.uppercased()),x,x")) == .detail([device(second)], invalid: ["x"])
+        )
+    }
+
+    @Test func `an empty phone type takes it back`() throws {
+        var profile = DeviceProfile()
+        profile.phoneType = .ios
+        guard case .setProfile(_, let change) = try call(.setProfile(cid: first), #"{"phone_type":""}"#),
+            case .setProfile(_, let none) = try call(.setProfile(cid: first), #"{"region":"1"}"#)
+        else { throw APIError.notFound("") }
+        none.apply(to: &profile)
+        #expect(profile.phoneType == .ios)
+        change.apply(to: &profile)
+        #expect(profile.phoneType == nil)
+    }
+
     // MARK: - Paths
 
     @Test(
@@ -233,7 +251,8 @@ private let second = "ffeeddccbbaa99887766554433221100"
         #expect(try call(.setProfile(cid: first), body) == .setProfile(try device(first), change))
         #expect(message(.setProfile(cid: first), "{}")?.contains("cannot be null at sametime") == true)
         #expect(
-            message(.setProfile(cid: first), #"{"phone_type":"symbian"}"#)?.contains("must be android or ios") == true)
+            message(.setProfile(cid: first), #"{"phone_type":"symbian"}"#)?.contains("must be android, ios or empty")
+                == true)
         let long = String(repeating: "r", count: 129)
         #expect(message(.setProfile(cid: first), #"{"region":"\#(long)"}"#)?.contains("region size over limit") == true)
     }

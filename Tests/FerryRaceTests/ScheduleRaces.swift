@@ -14,11 +14,14 @@ struct ScheduleRaces {
     }
 
     private func schedule(
-        _ backend: RaceBackend, _ world: RaceWorld, _ payload: String, at time: Instant, ttl: Int = 86_400_000
+        _ backend: RaceBackend, _ world: RaceWorld, _ payload: String, at time: Instant, ttl: Int = 86_400_000,
+        isToTag: Bool = false
     ) {
+        let audience =
+            isToTag ? #"{"tag":[{"key":"custom_tag","values":["nobody"],"opt_type":"not"}]}"# : #""all""#
         send(
-            backend, world, "POST /v2/\(world.app.text)/push/all",
-            #"{"request_id":"request-of-\#(payload)","audience":"all","settings":{"ttl":\#(ttl),"#
+            backend, world, "POST /v2/\(world.app.text)/push/\(isToTag ? "tag" : "all")",
+            #"{"request_id":"request-of-\#(payload)","audience":\#(audience),"settings":{"ttl":\#(ttl),"#
                 + #""schedule_time":\#(time.milliseconds)},"push_message":{"transmission":"\#(payload)"}}"#)
     }
 
@@ -26,13 +29,13 @@ struct ScheduleRaces {
 
     private static let done = RaceBackend.Answer.refused(0)
 
-    @Test(arguments: 1...3)
-    func `It comes at its time and not before, to who is there then`(shards: Int) throws {
+    @Test(arguments: 1...3, [false, true])
+    func `It comes at its time and not before, to who is there then`(shards: Int, isToTag: Bool) throws {
         let world = try RaceWorld(shards: shards)
         let line = try RaceDevice(world, number: 1).attach()
         let backend = try RaceBackend(world)
         let time = world.clock.now + .seconds(3_600)
-        schedule(backend, world, "for-everybody", at: time)
+        schedule(backend, world, "for-everybody", at: time, isToTag: isToTag)
         world.settle()
         let task = try task(backend)
         #expect(world.kept == 0)
@@ -44,7 +47,7 @@ struct ScheduleRaces {
         #expect(world.kept == 0)
         // So long without a word, its connection is closed.
         let again = try RaceBackend(world)
-        schedule(again, world, "for-everybody", at: time)
+        schedule(again, world, "for-everybody", at: time, isToTag: isToTag)
         world.settle()
         #expect(again.answers().first?.task == task)
         world.pass(1)
@@ -56,7 +59,7 @@ struct ScheduleRaces {
         #expect(pushes.map { String(decoding: $0.payload, as: UTF8.self) } == ["for-everybody"])
         #expect(pushes.map(\.taskID.description) == [task])
         // Its repeat is answered by the first also when its time is past.
-        schedule(again, world, "for-everybody", at: time)
+        schedule(again, world, "for-everybody", at: time, isToTag: isToTag)
         world.settle()
         #expect(again.answers().first?.task == task)
         #expect(world.kept == 2)
@@ -64,12 +67,12 @@ struct ScheduleRaces {
     }
 
     /// Between any two steps of the release the power may go: it is released once, and not at all before its time.
-    @Test(arguments: 0..<10)
-    func `It is released once, whenever the power goes`(moment: Int) throws {
+    @Test(arguments: 0..<10, [false, true])
+    func `It is released once, whenever the power goes`(moment: Int, isToTag: Bool) throws {
         let world = try RaceWorld(shards: 2)
         let devices = try (1...3 as ClosedRange<UInt8>).map { try RaceDevice(world, number: $0) }
         let backend = try RaceBackend(world)
-        schedule(backend, world, "for-everybody", at: world.clock.now + .seconds(10))
+        schedule(backend, world, "for-everybody", at: world.clock.now + .seconds(10), isToTag: isToTag)
         world.settle()
         #expect(backend.answers().count == 1)
         world.pass(10_000)
@@ -120,12 +123,14 @@ struct ScheduleRaces {
         #expect(line.stream() == [.push("for-everybody", true)])
     }
 
-    @Test(arguments: [false, true])
-    func `What was cancelled comes to nobody, and what was released cannot be cancelled`(isStop: Bool) throws {
+    @Test(arguments: [false, true], [false, true])
+    func `What was cancelled comes to nobody, and what was released cannot be cancelled`(
+        isStop: Bool, isToTag: Bool
+    ) throws {
         let world = try RaceWorld()
         let device = try RaceDevice(world)
         let backend = try RaceBackend(world)
-        schedule(backend, world, "for-everybody", at: world.clock.now + .seconds(100))
+        schedule(backend, world, "for-everybody", at: world.clock.now + .seconds(100), isToTag: isToTag)
         world.settle()
         let task = try task(backend)
         let path = isStop ? "task/\(task)" : "task/schedule/\(task)"
@@ -140,7 +145,7 @@ struct ScheduleRaces {
         world.settle()
         #expect(world.kept == 0)
         let again = try RaceBackend(world)
-        schedule(again, world, "another", at: world.clock.now + .seconds(50))
+        schedule(again, world, "another", at: world.clock.now + .seconds(50), isToTag: isToTag)
         world.settle()
         let other = try self.task(again)
         send(again, world, "DELETE /v2/\(world.app.text)/task/schedule/\(other)")

@@ -173,8 +173,9 @@ struct StopRaces {
         let device = try RaceDevice(world)
         backend.post("for-one", to: device)
         world.settle()
-        let single = try task(backend)
-        for task in [single, "RASA_1130_00000000000000000000000000000001", "RASA_", "nothing"] {
+        _ = try task(backend)
+        let unknown = "1130_00000000000000000000000000000001"
+        for task in ["RASL_\(unknown)", "RASA_\(unknown)", "RASA_", "nothing"] {
             stop(backend, world, task)
             world.settle()
             // A refusal that names a task is read as one.

@@ -48,6 +48,8 @@ typedef enum {
 /// NULL when there is no memory.
 csimdjson_parser *csimdjson_new(size_t max_bytes, size_t max_depth);
 void csimdjson_free(csimdjson_parser *parser);
+/// Gives its buffers back; the next parse makes new ones. Values of the text before die.
+void csimdjson_shrink(csimdjson_parser *parser);
 
 /// Reads a whole text; copies it, so `bytes` needs no padding and may go. Values of the text before die.
 csimdjson_status csimdjson_parse(csimdjson_parser *parser, const uint8_t *bytes, size_t count, csimdjson_value *root);

@@ -8,8 +8,9 @@ package struct HTTPLimits: Hashable, Sendable {
     package var headerBytes = 16_384
     /// Field lines; once more for trailers.
     package var headerFields = 64
-    /// The body with its chunking undone.
-    package var bodyBytes = 1_048_576
+    /// The body with its chunking undone. Room for a batch of 200 pushes of 3072 characters that take six bytes each as JSON
+    /// escapes them.
+    package var bodyBytes = 4_194_304
 
     package init() {}
 

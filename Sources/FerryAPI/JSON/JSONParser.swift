@@ -40,11 +40,14 @@ package enum JSONFault: Error, Hashable, Sendable {
     }
 }
 
-/// Reads JSON by simdjson. It keeps its buffers from text to text, about 16 bytes for each byte of the largest one, so
-/// there is one a thread and not one a connection. It belongs to one thread.
+/// Reads JSON by simdjson. It keeps its buffers from text to text, about 16 bytes for each byte of the largest one
+/// but for those of a long one, so there is one a thread and not one a connection. It belongs to one thread.
 package final class JSONParser {
     /// Arrays and objects may nest this deep.
     package static let maximumDepth = 64
+
+    /// Buffers for longer texts are given back: one large body must not hold memory for as long as the gateway runs.
+    private static let keptFor = 131_072
 
     /// nil when there was no memory; each parse then answers `.noMemory`.
     private let handle: OpaquePointer?
@@ -66,7 +69,13 @@ package final class JSONParser {
         let status = text.withUnsafeBufferPointer { bytes in
             csimdjson_parse(handle, bytes.baseAddress, bytes.count, &root)
         }
-        if let fault = JSONFault(status) { return .failure(fault) }
-        return withExtendedLifetime(self) { .success(body(JSONValue(root))) }
+        if let fault = JSONFault(status) {
+            if text.count > Self.keptFor { csimdjson_shrink(handle) }
+            return .failure(fault)
+        }
+        return withExtendedLifetime(self) {
+            defer { if text.count > Self.keptFor { csimdjson_shrink(handle) } }
+            return .success(body(JSONValue(root)))
+        }
     }
 }

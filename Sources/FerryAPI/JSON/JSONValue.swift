@@ -85,6 +85,13 @@ package struct JSONValue {
         return csimdjson_elements(value, &walk) == CSIMDJSON_OK ? JSONElements(walk) : nil
     }
 
+    /// An array, and one with nothing in it.
+    package var isEmptyArray: Bool {
+        guard let elements else { return false }
+        for _ in elements { return false }
+        return true
+    }
+
     /// The value's text without white space; nil when there is no memory.
     package var minified: [UInt8]? {
         var text: [UInt8] = []

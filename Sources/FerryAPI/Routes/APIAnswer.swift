@@ -142,12 +142,15 @@ package enum APIAnswer: Hashable, Sendable {
         case .pushedBatch(let pushed, let refused):
             writer.name("data")
             writer.beginObject()
-            for push in pushed {
-                writer.name(plain: { push.task.append(to: &$0) })
-                writer.beginObject()
+            for (place, push) in pushed.enumerated() {
+                // Those of one task come one after the other.
+                if place == 0 || pushed[place - 1].task != push.task {
+                    writer.name(plain: { push.task.append(to: &$0) })
+                    writer.beginObject()
+                }
                 writer.name(plain: { Hexadecimal.append(push.cid.value, to: &$0) })
                 writer.string(push.status.rawValue)
-                writer.endObject()
+                if place == pushed.count - 1 || pushed[place + 1].task != push.task { writer.endObject() }
             }
             writer.notAccepted(refused)
             writer.endObject()

@@ -7,7 +7,7 @@ package enum APIRequest: Hashable, Sendable {
     case pushSingle(SinglePush)
     case pushBatch(PushBatch)
     case pushAll(BroadcastPush)
-    /// A push to all for a later time.
+    /// A push to many for a later time.
     case schedule(ScheduledPush)
     case task(TaskCall)
     case list(ListCall)
@@ -25,6 +25,9 @@ package enum APIRequest: Hashable, Sendable {
 
 /// `POST /auth`.
 package struct AuthRequest: Hashable, Sendable {
+    /// Its body has no more.
+    static let bodyBytes = 4_096
+
     /// 64 hex digits; to be compared with the lower-case hex of SHA-256 over appKey, the timestamp's digits and the
     /// master secret.
     package let sign: String
@@ -203,7 +206,7 @@ package struct APILimits: Hashable, Sendable {
     package var users: UserLimits
 
     /// Both are brought into their range: 1...65,536 characters, 1 byte at least.
-    package init(payloadCharacters: Int = 3072, bodyBytes: Int = 1_048_576, users: UserLimits = UserLimits()) {
+    package init(payloadCharacters: Int = 3072, bodyBytes: Int = 4_194_304, users: UserLimits = UserLimits()) {
         self.users = users
         self.payloadCharacters = min(max(1, payloadCharacters), Limits.payloadBytes)
         self.bodyBytes = max(1, bodyBytes)

@@ -15,6 +15,9 @@ package final class APIRequestParser {
     package func parse(_ route: APIRoute, _ request: HTTPRequest) -> Result<APIRequest, APIError> {
         let limits = limits
         return switch route.call {
+        case .authenticate where request.body.count > AuthRequest.bodyBytes:
+            // Who has proven nothing yet is not read at length.
+            .failure(.overLimit("body", "\(request.body.count) bytes, at most \(AuthRequest.bodyBytes)"))
         case .authenticate:
             read(request.body) { fields throws(APIError) in .authenticate(try AuthRequest(fields)) }
         case .pushSingle:
@@ -23,11 +26,15 @@ package final class APIRequestParser {
             read(request.body) { fields throws(APIError) in .pushBatch(try PushBatch(fields, limits: limits)) }
         case .pushAll:
             read(request.body) { fields throws(APIError) in
-                try .pushAll(fields, body: request.body, limits: limits)
+                let push = try APIRequest.pushAll(fields, limits: limits)
+                return try ScheduledPush(push, body: request.body).map { .schedule($0) } ?? push
             }
         case .task(let verb, let task): TaskCall.read(verb, task).map { .task($0) }
         case .list(let call):
-            read(request.body) { fields throws(APIError) in .list(try call.read(fields, limits: limits)) }
+            read(request.body) { fields throws(APIError) in
+                let list = try call.read(fields, limits: limits)
+                return try ScheduledPush(list, call, body: request.body).map { .schedule($0) } ?? .list(list)
+            }
         case .revoke(let token): .success(.revoke(token: token))
         case .userStatus(let cids): Self.devices(cids).map { .userStatus($0) }
         case .timeline(let cid, let query): TimelineQuery.read(cid: cid, query: query).map { .timeline($0) }
@@ -41,13 +48,22 @@ package final class APIRequestParser {
         }
     }
 
-    /// The push that a stored body asks for, which was read before: it fails where the limits are others now.
-    package func stored(_ body: [UInt8]) -> Result<BroadcastPush, APIError> {
+    /// What a stored call asks for, which was read before: it fails where the limits are others now.
+    package func stored(_ kind: ScheduledKind, _ body: [UInt8]) -> Result<ScheduledContent, APIError> {
         let limits = limits
-        let request = read(body) { fields throws(APIError) in try .pushAll(fields, body: body, limits: limits) }
+        let request = read(body) { fields throws(APIError) in
+            switch kind {
+            case .all: try .pushAll(fields, limits: limits)
+            case .tag: .list(try ListRoute.tag.read(fields, limits: limits))
+            case .fastCustomTag: .list(try ListRoute.fastCustomTag.read(fields, limits: limits))
+            }
+        }
         return request.flatMap { request in
-            guard case .schedule(let stored) = request else { return .failure(.type("body", mustBe: "a push to all")) }
-            return .success(stored.push)
+            switch request {
+            case .pushAll(let push): .success(.all(push))
+            case .list(.audience(let message, let audience)): .success(.audience(message, audience))
+            default: .failure(.type("body", mustBe: "a push to many"))
+            }
         }
     }
 

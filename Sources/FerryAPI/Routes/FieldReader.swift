@@ -54,9 +54,11 @@ struct FieldReader {
         }
     }
 
-    /// `place` is where that object stands in the body.
+    /// `place` is where that object stands in the body. An empty array equals absent: PHP writes an object without members
+    /// as one.
     func object(_ name: StaticString, at place: StaticString) throws(APIError) -> FieldReader? {
         guard let value = try value(name) else { return nil }
+        if value.isEmptyArray { return nil }
         guard value.kind == .object else { throw .type(path(name), mustBe: "an object") }
         return FieldReader(value, at: place)
     }

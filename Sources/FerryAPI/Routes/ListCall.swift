@@ -50,6 +50,8 @@ package struct ListMessage: Hashable, Sendable {
     package let traits: MessageTraits
     /// The sender's own alert; nil for the gateway's default.
     package let alert: APNsAlert?
+    /// Of a push to an audience: when it is to be released; nil: at once.
+    package var scheduledAt: Instant?
 
     package init(
         requestID: String, payload: [UInt8], ttl: TimeToLive, traits: MessageTraits = .none, alert: APNsAlert?
@@ -61,12 +63,17 @@ package struct ListMessage: Hashable, Sendable {
         self.alert = alert
     }
 
-    /// As that of a `SinglePush`.
+    /// As that of a `SinglePush`, and its time.
     package var contentDigestInput: [UInt8] {
-        SinglePush(
+        let input = SinglePush(
             requestID: requestID, cid: CID(Identifier128(high: 0, low: 0)), payload: payload, ttl: ttl, traits: traits,
             alert: alert
         ).contentDigestInput
+        guard let scheduledAt else { return input }
+        var writer = ByteWriter()
+        writer.string(input)
+        writer.uint64(UInt64(bitPattern: scheduledAt.milliseconds))
+        return writer.bytes
     }
 }
 
@@ -146,7 +153,7 @@ package enum ListAnswer: Hashable, Sendable {
                 writer.sent(named.devices)
             }
             writer.endObject()
-            writer.notAccepted(refused)
+            writer.namesNotAccepted(refused)
             writer.endObject()
         }
     }
@@ -158,6 +165,21 @@ extension JSONWriter {
         for target in sent {
             name(plain: { Hexadecimal.append(target.cid.value, to: &$0) })
             string(target.status.rawValue)
+        }
+        endObject()
+    }
+
+    /// As deep as what was accepted: GeTui's client for Java reads a map of maps of maps.
+    fileprivate mutating func namesNotAccepted(_ refused: [APIAnswer.RefusedPush]) {
+        guard !refused.isEmpty else { return }
+        name("not_accepted")
+        beginObject()
+        for push in refused {
+            name(push.target)
+            beginObject()
+            name("reason")
+            string(push.reason)
+            endObject()
         }
         endObject()
     }

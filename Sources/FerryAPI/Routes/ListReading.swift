@@ -21,7 +21,7 @@ extension ListRoute {
         case .alias: .targets(try ListTargets(named: fields))
         case .tag, .fastCustomTag:
             .audience(
-                try ListMessage(fields, limits: limits),
+                try ListMessage(fields, limits: limits, canWait: true),
                 try ListAudience(fields, isTag: self == .fastCustomTag, limits: limits))
         }
     }
@@ -30,15 +30,17 @@ extension ListRoute {
 extension ListMessage {
     /// Reads the body; the first thing wrong with it is thrown. `audience` is not looked at: senders write there whatever the
     /// call before had.
-    init(_ fields: FieldReader, limits: APILimits) throws(APIError) {
+    /// `canWait`: it may be for a later time.
+    init(_ fields: FieldReader, limits: APILimits, canWait: Bool = false) throws(APIError) {
         let requestID = try SinglePush.readRequestID(fields)
         let options = try MessageOptions(fields, limits: limits)
-        guard options.scheduleTime == nil else {
+        guard options.scheduleTime == nil || canWait else {
             throw .invalid("settings.schedule_time", "this call cannot wait")
         }
         self.init(
             requestID: requestID, payload: options.payload, ttl: options.ttl, traits: options.traits,
             alert: options.alert)
+        scheduledAt = options.scheduleTime.map { Instant(milliseconds: $0) }
     }
 }
 
@@ -127,5 +129,10 @@ extension APIError {
     /// Devices could be added to it until it was as old as its ttl.
     package static func taskOver(_ task: String) -> APIError {
         badParameter("taskid is invalid: the task \(Excerpt.quoted(task)) is older than its ttl")
+    }
+
+    /// Its sender stopped the task: nobody is added to it.
+    package static func taskStopped(_ task: String) -> APIError {
+        badParameter("taskid is invalid: the task \(Excerpt.quoted(task)) was stopped")
     }
 }

@@ -24,10 +24,7 @@ package struct MessageOptions: Hashable, Sendable {
         guard let message else { throw .null("push_message") }
         let settings = try fields.object("settings", at: "settings")
         ttl = try Self.timeToLive(try settings?.integer("ttl"), "settings.ttl")
-        speed = try settings?.integer("speed") ?? 0
-        guard (0...Self.mostSpeed).contains(speed) else {
-            throw .invalid("settings.speed", "\(speed), must be 0 to \(Self.mostSpeed) a second")
-        }
+        speed = try Self.speed(settings)
         scheduleTime = try settings?.integer("schedule_time", in: 0...Self.mostMilliseconds)
         try readPayload(message, limits: limits)
         try readRest(fields, settings)
@@ -39,9 +36,20 @@ package struct MessageOptions: Hashable, Sendable {
         payload = []
         let settings = try fields.object("settings", at: "settings")
         ttl = try Self.timeToLive(try settings?.integer("ttl"), "settings.ttl")
-        speed = 0
+        speed = try Self.speed(settings)
         scheduleTime = nil
+        if try settings?.value("schedule_time") != nil {
+            throw .invalid("settings.schedule_time", "this call pushes at once")
+        }
         try readRest(fields, settings)
+    }
+
+    private static func speed(_ settings: FieldReader?) throws(APIError) -> Int64 {
+        let speed = try settings?.integer("speed") ?? 0
+        guard (0...mostSpeed).contains(speed) else {
+            throw .invalid("settings.speed", "\(speed), must be 0 to \(mostSpeed) a second")
+        }
+        return speed
     }
 
     private mutating func readRest(_ fields: FieldReader, _ settings: FieldReader?) throws(APIError) {
@@ -202,10 +210,11 @@ package struct MessageOptions: Hashable, Sendable {
 
     /// A strategy that hands the message to APNs needs something to hand over; one that wakes nobody has no use for it.
     private mutating func matchStrategy() throws(APIError) {
-        for route in [traits.route, traits.otherRoute ?? traits.route] where route.handsOver && alert == nil {
+        // The strategy for devices without a token needs none: what hands over can do nothing for them, whatever the alert.
+        if traits.route.handsOver, alert == nil {
             throw .badParameter(
-                "push_channel.ios cannot be null: settings.strategy \(route.strategy) sends it to APNs, and it needs an "
-                    + "aps.alert or content-available")
+                "push_channel.ios cannot be null: settings.strategy \(traits.route.strategy) sends it to APNs, and it needs "
+                    + "an aps.alert or content-available")
         }
         if traits.route == .ownOnly { alert = nil }
         if alert == nil { (traits.alertKind, traits.badge) = (.notify, nil) }

@@ -17,6 +17,8 @@ struct NativePush {
     private let ttl: TimeToLive
     private let traits: MessageTraits
     private let alert: APNsAlert?
+    /// Devices a second; 0 has no limit.
+    private let speed: Int64
     private let isDryRun: Bool
 
     /// The payload counts once for each device: one call must not become many times its own size.
@@ -31,7 +33,7 @@ struct NativePush {
         audience = try Self.audience(fields, limits.users)
         payload = try Self.payload(fields)
         let options = try MessageOptions(native: fields)
-        (ttl, traits, alert) = (options.ttl, options.traits, options.alert)
+        (ttl, traits, alert, speed) = (options.ttl, options.traits, options.alert, options.speed)
         try check()
     }
 
@@ -50,7 +52,7 @@ struct NativePush {
         }
         payload = body.isEmpty ? nil : body
         ttl = try MessageOptions.timeToLive(try fields.integer("ttl"), "ttl")
-        (traits, alert) = (.none, nil)
+        (traits, alert, speed) = (.none, nil, 0)
         try check()
     }
 
@@ -109,6 +111,9 @@ struct NativePush {
             }
         }
         if case .all = audience, !traits.isForEachDevice { try BroadcastPush.check(alert, ttl) }
+        if case .devices = audience, speed != 0 {
+            throw .invalid("settings.speed", "\(speed), paced are pushes to audience.tag and to all")
+        }
         guard !isDryRun else { return }
         guard requestID != nil else { throw .empty("request_id") }
         guard let payload else { throw .empty("payload") }
@@ -138,17 +143,18 @@ struct NativePush {
                 .audience(
                     ListMessage(
                         requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, traits: traits, alert: alert),
-                    ListAudience(audience, speed: 0)))
+                    ListAudience(audience, speed: speed)))
         case .all where traits.isForEachDevice:
             .list(
                 .audience(
                     ListMessage(
                         requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, traits: traits, alert: alert),
-                    ListAudience(AudienceExpression(), speed: 0)))
+                    ListAudience(AudienceExpression(), speed: speed)))
         case .all:
             .pushAll(
                 BroadcastPush(
-                    requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, sender: traits, alert: alert))
+                    requestID: requestID ?? "", payload: payload ?? [], ttl: ttl, sender: traits, alert: alert,
+                    speed: speed))
         }
     }
 }

@@ -11,25 +11,26 @@ package struct PresenceQuery: Hashable, Sendable {
 
     /// Parameters that are not known are not looked at; one that stands twice is refused.
     static func read(query: String) -> Result<PresenceQuery, APIError> {
-        var list: String?
-        for pair in query.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts[0] == "cid" else { continue }
-            guard list == nil else { return .failure(.duplicate("cid")) }
-            list = parts.count > 1 ? String(parts[1]) : ""
+        do throws(APIError) {
+            guard let list = try QueryFields(query, names: ["cid"])["cid"] else {
+                return .success(PresenceQuery(cids: nil))
+            }
+            return .success(PresenceQuery(cids: try devices(list)))
+        } catch {
+            return .failure(error)
         }
-        guard let list else { return .success(PresenceQuery(cids: nil)) }
+    }
+
+    private static func devices(_ list: String) throws(APIError) -> [CID] {
         var cids: [CID] = []
         var seen: Set<CID> = []
         for text in list.split(separator: ",", omittingEmptySubsequences: false) {
-            guard !text.isEmpty else { return .failure(.empty("cid")) }
-            guard let cid = CID(hex: String(text)) else { return .failure(.targetInvalid(String(text))) }
+            guard !text.isEmpty else { throw .empty("cid") }
+            guard let cid = CID(hex: String(text)) else { throw .targetInvalid(String(text)) }
             if seen.insert(cid).inserted { cids.append(cid) }
-            guard cids.count <= maximumCIDs else {
-                return .failure(.overLimit("cid", "at most \(maximumCIDs) in one stream"))
-            }
+            guard cids.count <= maximumCIDs else { throw .overLimit("cid", "at most \(maximumCIDs) in one stream") }
         }
-        return .success(PresenceQuery(cids: cids))
+        return cids
     }
 }
 

@@ -16,17 +16,10 @@ extension PushBatch {
                 guard element.kind == .object else { throw .type("msg_list", mustBe: "an array of objects") }
                 pushes.append(try SinglePush(FieldReader(element), limits: limits))
             } catch {
-                throw error.at("msg_list[\(pushes.count)]")
+                throw error.inEntry("msg_list[\(pushes.count)]")
             }
         }
         guard !pushes.isEmpty else { throw .empty("msg_list") }
         self.init(pushes: pushes, isAsync: isAsync)
-    }
-}
-
-extension APIError {
-    /// The same refusal, with the place in a list that it is about.
-    fileprivate func at(_ place: String) -> APIError {
-        APIError(code: code, message: "\(message) (in \(place))", retryAfterSeconds: retryAfterSeconds, allow: allow)
     }
 }

@@ -40,12 +40,7 @@ package enum TaskCall: Hashable, Sendable {
             return .failure(.invalid("taskid", "\(Excerpt.quoted(text)) is not a task's id as a push answers it"))
         }
         switch verb {
-        case .stop:
-            switch task.kind {
-            case .single: return .failure(.cannotBeStopped(task, "a push to one device"))
-            case .list: return .failure(.cannotBeStopped(task, "a list task"))
-            case .app: return .success(.stop(task))
-            }
+        case .stop: return .success(.stop(task))
         case .schedule: return .success(.schedule(task))
         case .cancel: return .success(.cancel(task))
         }
@@ -113,10 +108,6 @@ package struct ScheduleView: Hashable, Sendable {
 }
 
 extension APIError {
-    static func cannotBeStopped(_ task: TaskID, _ what: String) -> APIError {
-        .invalid("taskid", "\(task) is \(what), only pushes to all devices can be stopped")
-    }
-
     /// 22001: what was scheduled has become a task, or could not.
     package static func scheduleRun(_ task: TaskID) -> APIError {
         APIError(code: 22_001, message: "the scheduled task \(task) has already run")
@@ -139,6 +130,6 @@ extension APIError {
 
     /// No such task, or another app's: nobody learns which.
     package static func taskUnknown(_ task: TaskID) -> APIError {
-        .invalid("taskid", "this app has no push to all devices \(task), or it is over for long")
+        .invalid("taskid", "this app has no task \(task), or it is over for long")
     }
 }

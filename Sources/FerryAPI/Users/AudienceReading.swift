@@ -29,24 +29,30 @@ extension AudienceExpression {
         guard let values = try fields.strings("values") else { throw .null("values") }
         guard !values.isEmpty else { throw .empty("values") }
         guard values.count <= UserLimits.values else { throw .overLimit("values", "at most \(UserLimits.values)") }
+        var distinct: [String] = []
+        var seen: Set<[UInt8]> = []
         for value in values {
             switch field {
             case .phoneType:
-                guard PhoneType(name: value) != nil else {
+                guard let type = PhoneType(name: value) else {
                     throw .invalid("values", "\(Excerpt.quoted(value)), must be android or ios")
                 }
+                if seen.insert(Array(type.name.utf8)).inserted { distinct.append(type.name) }
+                continue
             case .region:
                 guard (1...UserLimits.textBytes).contains(value.utf8.count) else {
                     throw .invalid("values", "a region has 1 to \(UserLimits.textBytes) bytes")
                 }
             case .customTag: _ = try UserReading.checked(tag: value, "values", limits)
             }
+            // What is said twice would be looked at twice for each device.
+            if seen.insert(Array(value.utf8)).inserted { distinct.append(value) }
         }
         // One value means the same whichever way values go together, but for `not`.
         let text = try fields.nonEmptyString("opt_type") ?? "or"
         guard let operation = Operation(name: text) else {
             throw .invalid("opt_type", "\(Excerpt.quoted(text)), must be or, and or not")
         }
-        return Condition(field, operation, values)
+        return Condition(field, operation, distinct)
     }
 }

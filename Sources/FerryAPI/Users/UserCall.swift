@@ -30,7 +30,8 @@ package enum UserCall: Hashable, Sendable {
 
 /// What a backend says of a device; nil leaves what was said before, an empty text takes it back.
 package struct ProfileChange: Hashable, Sendable {
-    package var phoneType: PhoneType?
+    /// `.some(nil)` takes it back.
+    package var phoneType: PhoneType??
     package var region: String?
     package var model: String?
     package var notifications: Bool?

@@ -88,6 +88,7 @@ enum UserReading {
     private static func detail(_ list: String) throws(APIError) -> UserCall {
         var found: [CID] = []
         var invalid: [String] = []
+        var known: Set<CID> = []
         var seen: Set<String> = []
         let texts = list.split(
             separator: ",", maxSplits: APILimits.cidsPerCall, omittingEmptySubsequences: false)
@@ -97,8 +98,11 @@ enum UserReading {
         for part in texts {
             let text = String(part)
             guard !text.isEmpty else { throw .empty("cid") }
-            guard seen.insert(text).inserted else { continue }
-            if let cid = CID(hex: text) { found.append(cid) } else { invalid.append(text) }
+            if let cid = CID(hex: text) {
+                if known.insert(cid).inserted { found.append(cid) }
+            } else if seen.insert(text).inserted {
+                invalid.append(text)
+            }
         }
         return .detail(found, invalid: invalid)
     }
@@ -210,10 +214,10 @@ extension ProfileChange {
     init(_ fields: FieldReader) throws(APIError) {
         self.init()
         if let text = try fields.string("phone_type") {
-            guard let type = PhoneType(name: text) else {
-                throw .invalid("phone_type", "\(Excerpt.quoted(text)), must be android or ios")
+            guard text.isEmpty || PhoneType(name: text) != nil else {
+                throw .invalid("phone_type", "\(Excerpt.quoted(text)), must be android, ios or empty")
             }
-            phoneType = type
+            phoneType = .some(PhoneType(name: text))
         }
         region = try Self.text(fields, "region")
         model = try Self.text(fields, "phone_model")
@@ -281,6 +285,9 @@ extension AliasPushes {
 extension APIError {
     /// The same refusal, with the place in a list that it is about.
     package func inEntry(_ place: String) -> APIError {
-        APIError(code: code, message: "\(message) (in \(place))", retryAfterSeconds: retryAfterSeconds, allow: allow)
+        var error = APIError(
+            code: code, message: "\(message) (in \(place))", retryAfterSeconds: retryAfterSeconds, allow: allow)
+        error.ownStatus = ownStatus
+        return error
     }
 }
