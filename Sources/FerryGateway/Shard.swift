@@ -13,9 +13,9 @@ internal import FerryWire
 /// happened, performs what they decide, and sends what has gathered once a tick.
 ///
 /// The files beside this one hold its parts: `Shard+Connections` (sockets), `+Frames`, `+Output`, `+Handshake`, `+Session`
-/// (devices' frames), `+Broadcast`, `+BroadcastDevices`, `+Pacing` and `+BroadcastWakes` (pushes to all), `+Lists`, `+Tags` and
-/// `+ListDevices` (one content for many), `+Tasks`, `+ListStops`, `+SingleStops`, `+Revokes` and `+Schedules` (when a task ends or
-/// begins), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
+/// (devices' frames), `+Broadcast`, `+BroadcastDevices`, `+Pacing` and `+BroadcastWakes` (pushes to all), `+Lists`, `+Tags`
+/// and `+ListDevices` (one content for many), `+Tasks`, `+ListStops`, `+SingleStops`, `+Revokes` and `+Schedules` (when a task
+/// ends or begins), `+Devices` (a device's decisions), `+Delivery` (the stream to a device), `+Journal`
 /// (what waits for the disk), `+Recovery`, `+Retirement`, `+HTTP`, `+API` (backends), `+Link` (backends' links), `+Users`,
 /// `+Aliases`, `+Profiles`, `+Removal` (calls about devices), `+Wake` (stubs), `+Facts` and `+Timeline` (what happened).
 struct Shard: ~Copyable {

@@ -93,7 +93,7 @@ extension Ledger {
         let patience = scenario.delivery.stubCooldown + .seconds(20)
         for post in posts
         where post.isAccepted && post.isOwed && !mayBeLeftOut(post) && !post.isSent && !post.isHanded && post.isLong {
-            if !post.isForAll, post.stoppingStep != nil { continue }
+            if post.stoppingStep != nil { continue }
             let facts = devices[post.device]
             if post.isForAll, !isToBeWokenForAll(post) { continue }
             guard isToBeWoken(post), facts.hasToken, let since = facts.offlineSince, since + patience < clock.now else {

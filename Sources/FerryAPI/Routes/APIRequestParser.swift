@@ -26,7 +26,8 @@ package final class APIRequestParser {
             read(request.body) { fields throws(APIError) in .pushBatch(try PushBatch(fields, limits: limits)) }
         case .pushAll:
             read(request.body) { fields throws(APIError) in
-                try .pushAll(fields, body: request.body, limits: limits)
+                let push = try APIRequest.pushAll(fields, limits: limits)
+                return try ScheduledPush(push, body: request.body).map { .schedule($0) } ?? push
             }
         case .task(let verb, let task): TaskCall.read(verb, task).map { .task($0) }
         case .list(let call):
@@ -52,14 +53,14 @@ package final class APIRequestParser {
         let limits = limits
         let request = read(body) { fields throws(APIError) in
             switch kind {
-            case .all: try .pushAll(fields, body: body, limits: limits)
+            case .all: try .pushAll(fields, limits: limits)
             case .tag: .list(try ListRoute.tag.read(fields, limits: limits))
             case .fastCustomTag: .list(try ListRoute.fastCustomTag.read(fields, limits: limits))
             }
         }
         return request.flatMap { request in
             switch request {
-            case .schedule(let stored): .success(stored.content)
+            case .pushAll(let push): .success(.all(push))
             case .list(.audience(let message, let audience)): .success(.audience(message, audience))
             default: .failure(.type("body", mustBe: "a push to many"))
             }

@@ -4,9 +4,7 @@ internal import FerryCore
 extension APIRequest {
     /// What a push to all devices comes to. Where it goes another way than over their own connections, or not to all of them,
     /// each device has a message of its own: then it is a push to an audience without conditions.
-    static func pushAll(
-        _ fields: FieldReader, body: [UInt8], limits: APILimits
-    ) throws(APIError) -> APIRequest {
+    static func pushAll(_ fields: FieldReader, limits: APILimits) throws(APIError) -> APIRequest {
         let requestID = try SinglePush.readRequestID(fields)
         guard let audience = try fields.value("audience") else { throw .null("audience") }
         guard audience.string == "all" else {
@@ -14,16 +12,13 @@ extension APIRequest {
         }
         let options = try MessageOptions(fields, limits: limits)
         guard options.traits.isForEachDevice else {
-            let push = try BroadcastPush(options, requestID: requestID)
-            return try ScheduledPush(push, body: body).map { .schedule($0) } ?? .pushAll(push)
+            return .pushAll(try BroadcastPush(options, requestID: requestID))
         }
         var message = ListMessage(
             requestID: requestID, payload: options.payload, ttl: options.ttl, traits: options.traits,
             alert: options.alert)
         message.scheduledAt = options.scheduleTime.map { Instant(milliseconds: $0) }
-        let everybody = ListAudience(AudienceExpression(), speed: options.speed)
-        return try ScheduledPush(message, everybody, body: body).map { .schedule($0) }
-            ?? .list(.audience(message, everybody))
+        return .list(.audience(message, ListAudience(AudienceExpression(), speed: options.speed)))
     }
 }
 
@@ -39,7 +34,7 @@ extension BroadcastPush {
 
     /// `sender` is all that its sender said.
     init(
-        requestID: String, payload: [UInt8], ttl: TimeToLive, sender: MessageTraits, alert: APNsAlert?, speed: Int64 = 0
+        requestID: String, payload: [UInt8], ttl: TimeToLive, sender: MessageTraits, alert: APNsAlert?, speed: Int64
     ) {
         self.init(
             requestID: requestID, payload: payload, ttl: ttl, traits: sender.ofBroadcast(hasAlert: alert != nil))

@@ -112,7 +112,7 @@ struct NativePush {
         }
         if case .all = audience, !traits.isForEachDevice { try BroadcastPush.check(alert, ttl) }
         if case .devices = audience, speed != 0 {
-            throw .invalid("settings.speed", "\(speed), paced are pushes to \"all\" and to audience.tag")
+            throw .invalid("settings.speed", "\(speed), paced are pushes to audience.tag and to all")
         }
         guard !isDryRun else { return }
         guard requestID != nil else { throw .empty("request_id") }

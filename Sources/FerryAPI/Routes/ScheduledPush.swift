@@ -43,13 +43,14 @@ package struct ScheduledPush: Hashable, Sendable {
     package static let bodyBytes = 524_288
 
     /// nil for a push that is for now.
-    init?(_ push: BroadcastPush, body: [UInt8]) throws(APIError) {
-        try self.init(.all, .all(push), push.scheduledAt, body)
-    }
-
-    /// A push to all, each of whom gets a message of its own. nil for one that is for now.
-    init?(_ message: ListMessage, _ audience: ListAudience, body: [UInt8]) throws(APIError) {
-        try self.init(.all, .audience(message, audience), message.scheduledAt, body)
+    /// `push` is a push to all, whatever it comes to.
+    init?(_ push: APIRequest, body: [UInt8]) throws(APIError) {
+        switch push {
+        case .pushAll(let push): try self.init(.all, .all(push), push.scheduledAt, body)
+        case .list(.audience(let message, let audience)):
+            try self.init(.all, .audience(message, audience), message.scheduledAt, body)
+        default: return nil
+        }
     }
 
     /// nil for a call that is for now.
