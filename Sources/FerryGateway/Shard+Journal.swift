@@ -29,7 +29,8 @@ extension Shard {
     /// the disk anyway. What a crash takes of them the clients say again at their next login.
     var holdsAcks: Bool {
         (now < acksDue && acknowledging.count < Self.mostHeldAcks || now < refusedEndsDue) && journal.isEmpty
-            && forgotten.isEmpty && retirement == nil && !isDraining && now < deferredUntil && !writesReportsAlone
+            && forgotten.isEmpty && (retirement == nil || awaitsCommit) && !isDraining && now < deferredUntil
+            && !writesReportsAlone
     }
 
     private static var ackHold: Duration { .milliseconds(2) }
@@ -70,7 +71,10 @@ extension Shard {
                 (partition: Partition(index: Int(partition)), seq: sequences[Int(partition)])
             }
             environment.store.submit(
-                [.append(ticket: lastTicket, records: batch.writer.bytes, highest: highest)], from: index)
+                [
+                    .append(
+                        ticket: lastTicket, records: batch.writer.bytes, highest: highest, knowing: lastRefused)
+                ], from: index)
         }
         if !forgotten.isEmpty {
             environment.store.submit([.forget(forgotten)], from: index)
@@ -96,9 +100,14 @@ extension Shard {
         switch event {
         case .committed(let ticket, let segment, let offset):
             currentSegment = max(currentSegment, segment)
+            awaitsCommit = false
             if let batch = takeUnsynced(ticket) { committed(batch, segment: segment, offset: offset) }
         case .refused(let ticket, let failure):
             EventLog.write(.error, "store refused a batch", ["reason": failure.description])
+            lastRefused = ticket
+            awaitsCommit = true
+            // So that there is a next one, with all that must not be lost.
+            if book.appCount > 0 { book.touch(0) }
             if let batch = takeUnsynced(ticket) { refused(batch) }
         case .messages(let ticket, let messages): messagesRead(ticket, messages)
         case .device(let cid, let record): deviceLoaded(cid, record)

@@ -66,7 +66,7 @@ extension Shard {
         let offset = journal.writer.bytes.count
         let length = RecordCodec.append(message, to: &journal.writer)
         devices[device].pendingChanges += 1
-        countReference(task, Int(placement.number), 1)
+        countReference(placement.content, Int(placement.number), 1)
         openAcceptance(placement).entries.append(
             ListAcceptance.Entry(
                 target: Int32(truncatingIfNeeded: target), device: Int32(truncatingIfNeeded: device), seq: message.seq,
@@ -77,6 +77,7 @@ extension Shard {
         if devices[device].isBlocked {
             // Right behind it, so that whoever finds the one finds the other.
             append(.settled(cid: cid, seq: message.seq, state: .skipped, isTold: false), nil)
+            countEnds(ofTask: task.taskID, Int(placement.number), .deviceBlocked, 1)
         }
     }
 
@@ -156,8 +157,7 @@ extension Shard {
         devices[device].pendingChanges -= 1
         devices[device].pending.remove(bytes: Int(task.payloadBytes))
         if entry.isIgnored {
-            note(.ended(entry.seq, .deviceBlocked), device)
-            return countEnds(ofTask: task.taskID, devices.appNumber(of: device), .deviceBlocked, 1)
+            return note(.ended(entry.seq, .deviceBlocked), device)
         }
         if receiptDesk.isActive {
             let callback = placement.content.traits.callback
@@ -184,7 +184,10 @@ extension Shard {
         for entry in acceptance.entries {
             let device = Int(entry.device)
             let target = Int(entry.target)
-            countReference(placement.content.task, Int(placement.number), -1)
+            countReference(placement.content, Int(placement.number), -1)
+            if entry.isIgnored {
+                countEnds(ofTask: placement.content.task.taskID, Int(placement.number), .deviceBlocked, -1)
+            }
             if devices.isInUse(device), devices[device].cid == placement.targets[target].cid {
                 devices[device].pendingChanges -= 1
                 devices[device].pending.remove(bytes: Int(placement.content.task.payloadBytes))

@@ -140,6 +140,7 @@ extension Shard {
         if devices[device].isBlocked {
             // Right behind it, so that whoever finds the one finds the other.
             append(.settled(cid: order.cid, seq: seq, state: .skipped, isTold: false), nil)
+            countEnd(.deviceBlocked, device)
         }
     }
 
@@ -200,7 +201,6 @@ extension Shard {
         devices[device].pending.remove(bytes: Int(order.payloadBytes))
         if pending.isIgnored {
             note(.ended(pending.seq, .deviceBlocked), device)
-            countEnd(.deviceBlocked, device)
             return giveBackRoom(Int(order.payloadBytes))
         }
         segmentDevices.add(device, segment: location.segment)
@@ -237,6 +237,7 @@ extension Shard {
     mutating func refused(_ pending: PendingAccept) {
         let bytes = Int(pending.order.payloadBytes)
         countAccepted(Int(pending.order.app), -1)
+        if pending.isIgnored { book.end(Int(pending.order.app), .deviceBlocked, count: -1) }
         giveBackRoom(bytes)
         let device = Int(pending.device)
         if holds(device, pending.order.cid) {

@@ -29,6 +29,8 @@ extension Shard {
         // It may have come back since its name was taken.
         if removal.origin == nil, !isForgotten(device) { return }
         devices[device].isLeaving = true
+        writeWaitingDrops(device)
+        countRemovedMessages(device)
         devices[device].pendingChanges += 1
         append(.deviceRemoved(cid: removal.cid, at: now), .deviceRemoved(removal))
         // In the same batch: of what goes to the disk for one turn all is there, or the end of it is not.
@@ -53,12 +55,14 @@ extension Shard {
                 continue
             }
             note(.ended(message.seq, .deviceRemoved), device)
-            countEnd(.deviceRemoved, device)
-            if message.isReference { countReferenceEnd(message, .deviceRemoved) }
+            let isCounted = isCountedWithRemoval(message.seq, .deviceRemoved, device)
+            if message.isReference { countReferenceEnd(message, isCounted ? nil : .deviceRemoved) }
+            if !isCounted { countEnd(.deviceRemoved, device) }
             if receiptDesk.isActive { noteReceipt(message.seq, .deviceRemoved, device) }
             if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
             if isInTables(message.location.segment) { forgotten.append((removal.cid, message.seq)) }
         }
+        settleRemovedMessages(of: removal.cid, number, isRemoved: true)
         broadcasts.register(broadcastLine(of: removal.app), Partition(of: removal.cid), count: -1)
         receiptDesk.endRemoval(of: removal.cid)
         tokenChanged(device, from: devices[device].token, to: nil)
@@ -79,6 +83,7 @@ extension Shard {
         if let device = devices.index(of: removal.cid) {
             devices[device].isLeaving = false
             devices[device].pendingChanges -= 1
+            settleRemovedMessages(of: removal.cid, devices.appNumber(of: device), isRemoved: false)
         }
         receiptDesk.removalRefused(of: removal.cid)
         notRemoved(removal, .busy(retryAfterSeconds: 5))
@@ -201,6 +206,8 @@ extension Shard {
 struct RemovalState {
     /// Those that are gone, with the segment of the record that says so.
     var devices: [CID: UInt32] = [:]
+    /// Those whose record of removal is on its way to the disk.
+    var leaving: [CID: LeavingMessages] = [:]
     var pass = RetentionPass()
 }
 

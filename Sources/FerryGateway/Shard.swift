@@ -56,6 +56,10 @@ struct Shard: ~Copyable {
     var unsyncedHead = 0
     var unsyncedBytes = 0
     var lastTicket: UInt64 = 0
+    /// The highest ticket that was refused: what is appended from now on counts on nothing of it.
+    var lastRefused: UInt64 = 0
+    /// Nothing has got to the disk since: what was refused and must not be lost is not there yet.
+    var awaitsCommit = false
     var currentSegment: UInt32
     var loading: [CID: [DeviceWaiter]] = [:]
     var reads: [UInt64: PendingRead] = [:]
@@ -269,7 +273,7 @@ struct Shard: ~Copyable {
 
     /// What the end of a tick left over; no event would wake the loop for it.
     var hasMoreToDo: Bool {
-        if let retirement, !retirement.isTold, retirement.undecided.isEmpty { return true }
+        if let retirement, !awaitsCommit, !retirement.isTold, retirement.undecided.isEmpty { return true }
         return !dirty.isEmpty || !journal.isEmpty || !((acknowledging.isEmpty && refusedEnds.isEmpty) || holdsAcks)
             || !forgotten.isEmpty
             || !orders[index].isEmpty || !batchOutcomes.isEmpty || !linkAnswers.isEmpty || !answeringLinks.isEmpty

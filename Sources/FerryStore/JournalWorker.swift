@@ -33,6 +33,8 @@ struct JournalWorker {
     private var isStuck = false
     private var isStopping = false
 
+    /// Each shard's last refused append, and why.
+    private var refusals: [(ticket: UInt64, failure: StoreFailure)?]
     private var retiring: UInt32?
     private var batch: [Append] = []
     private var batchBytes = 0
@@ -60,6 +62,7 @@ struct JournalWorker {
         self.tables = tables
         self.sinks = sinks
         self.closing = closing
+        refusals = Array(repeating: nil, count: sinks.count)
     }
 
     /// What a step came to.
@@ -117,7 +120,12 @@ struct JournalWorker {
     /// Takes the next item of the queue, or makes room for it first and leaves it there if that does not work out.
     private mutating func take(_ item: JournalItem) {
         switch item {
-        case .request(.append(let ticket, let records, let highest), let shard):
+        case .request(.append(let ticket, _, _, let knowing), let shard) where isStale(shard, knowing):
+            // All that the shard asked for before has its answer: what lies in the batch was made by one that knew.
+            let failure = refusals[shard]?.failure ?? StoreFailure(.disk, "What it builds on is not on the disk")
+            refusals[shard] = (ticket, failure)
+            sinks[shard]([.refused(ticket: ticket, failure)])
+        case .request(.append(let ticket, let records, let highest, _), let shard):
             let isFull = batch.count >= options.batchPieces || batchBytes + records.count > options.batchBytes
             if isFull, !batch.isEmpty {
                 commit()
@@ -133,6 +141,10 @@ struct JournalWorker {
             isStopping = true
         }
         next += 1
+    }
+
+    private func isStale(_ shard: Int, _ knowing: UInt64) -> Bool {
+        refusals[shard].map { knowing < $0.ticket } ?? false
     }
 
     private mutating func commit() {
@@ -157,7 +169,10 @@ struct JournalWorker {
                 return
             case .refused(let failure):
                 wasFull = failure.kind == .full
-                for append in batch { events[append.shard].append(.refused(ticket: append.ticket, failure)) }
+                for append in batch {
+                    refusals[append.shard] = (append.ticket, failure)
+                    events[append.shard].append(.refused(ticket: append.ticket, failure))
+                }
             }
         }
         post(events)

@@ -59,7 +59,9 @@ package struct SegmentRemains: Equatable, Sendable {
 package enum StoreRequest: Sendable {
     /// Appends `records`, encoded by `RecordCodec`, in one piece. Answered, after the sync, by `.committed` or `.refused`
     /// with the same ticket; a shard's appends are answered in the order in which they were asked for.
-    case append(ticket: UInt64, records: [UInt8], highest: [(partition: Partition, seq: Seq)])
+    /// `knowing` is the highest ticket of whose refusal the shard knows, 0 for none: what was made without knowing of the last one
+    /// is refused too, so that nothing is on disk that counts on what is not.
+    case append(ticket: UInt64, records: [UInt8], highest: [(partition: Partition, seq: Seq)], knowing: UInt64)
     /// Removes table rows of messages that ended, once everything appended before by this shard has its answer, whichever.
     /// A drop that a gap tells of must be on disk before; of other ends no record is missed. For messages of retired segments, and for those that `.remains` has named; asked for no later than the `.remains` of the segment
     /// that holds the record of the end.
