@@ -19,11 +19,6 @@ extension Ledger {
             throw fail("P6", "reports tell of \(delivered) delivered messages, devices of \(certain) to \(handed)")
         }
         try checkErased(told)
-        let expired = told.ended(DeliveryState.expired)
-        let short = posts.reduce(0) { $0 + (mayExpire($1) ? mostAccepted($1) : 0) }
-        guard expired <= Int64(short) else {
-            throw fail("P6", "reports tell of \(expired) expired messages, and \(short) may have")
-        }
     }
 
     /// What was kept for a device when it was erased ended with it, and nothing else did.
@@ -38,8 +33,6 @@ extension Ledger {
                 "P6", "reports tell of \(removed) messages ended by an erasure, and those are \(least) to \(most)")
         }
     }
-
-    private func mayExpire(_ post: Post) -> Bool { !post.isLong || clock.now >= post.expiresAt }
 
     /// What is stopped before its time is for nobody.
     private func hasBegun(_ post: Post) -> Bool {
