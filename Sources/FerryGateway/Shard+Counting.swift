@@ -18,10 +18,10 @@ extension Shard {
         book.accept(number, count: count)
     }
 
-    mutating func countEnd(_ reason: EndReason, _ device: Int) {
+    mutating func countEnd(_ reason: EndReason, _ device: Int, count: Int64 = 1) {
         let number = devices.appNumber(of: device)
         if number >= book.appCount { begin(number) }
-        book.end(number, reason)
+        book.end(number, reason, count: count)
     }
 
     /// A drop that is told in a gap is counted with its record, which may wait, or be refused and come again.
@@ -39,10 +39,29 @@ extension Shard {
     /// Its places are on their way to the disk. Answers for how many devices it was counted.
     mutating func countPlaces(_ broadcast: AcceptedBroadcast, _ seqs: [Seq]) -> Int {
         let number = broadcastLine(of: broadcast.app)
-        let targets = broadcasts.targets(number, seqs)
+        let targets = broadcasts.targets(number, seqs) + comingTargets(broadcast.app, seqs)
         begin(number)
         book.accept(TaskTerms(broadcast), number, count: Int64(targets))
         return targets
+    }
+
+    /// Devices whose registration or removal goes to the disk before what is written now.
+    private func comingTargets(_ app: AppID, _ seqs: [Seq]) -> Int {
+        var count = 0
+        func look(_ effects: [(after: Int, effect: CommitEffect)]) {
+            for (_, effect) in effects {
+                switch effect {
+                case .deviceRegistered(let registration) where registration.app == app:
+                    if seqs[broadcasts.local(Partition(of: registration.cid))] > .zero { count += 1 }
+                case .deviceRemoved(let removal) where removal.app == app:
+                    if seqs[broadcasts.local(Partition(of: removal.cid))] > .zero { count -= 1 }
+                default: continue
+                }
+            }
+        }
+        for batch in unsynced[unsyncedHead...] { look(batch.effects) }
+        look(journal.effects)
+        return count
     }
 
     /// Its places are on disk, and are for so many devices; or are not, for none.
@@ -56,10 +75,12 @@ extension Shard {
 
     mutating func countSharedEnd(_ message: KeptMessage, _ reason: EndReason, _ device: Int) {
         let number = devices.appNumber(of: device)
+        if isCountedWithRemoval(message.seq, reason, device) { return }
         guard let index = broadcasts.index(number, ordinal: message.broadcastOrdinal) else { return }
         countEnds(ofTask: broadcasts.lines[number].placed[index].broadcast.taskID, number, reason, 1)
     }
 
+    /// Below zero: they are taken back.
     mutating func countEnds(ofTask task: TaskID, _ number: Int, _ reason: EndReason, _ count: Int) {
         begin(number)
         book.end(task.value, number, reason, count: Int64(count))
@@ -67,14 +88,17 @@ extension Shard {
 
     // MARK: - Messages of tasks with stored content
 
-    mutating func countReference(_ task: ListTask, _ number: Int, _ count: Int64) {
+    mutating func countReference(_ content: TaskContent, _ number: Int, _ count: Int64) {
         begin(number)
-        book.accept(TaskTerms(task: task.taskID, acceptedAt: task.createdAt), number, count: count)
+        let terms = TaskTerms(
+            task: content.task.taskID, acceptedAt: content.task.createdAt, group: content.traits.groupName ?? "")
+        book.accept(terms, number, count: count)
     }
 
     /// For its task; for the day it is counted as any other.
-    mutating func countReferenceEnd(_ message: KeptMessage, _ reason: EndReason) {
-        if let task = taskSlots.release(message.taskSlot) { book.end(task, reason) }
+    /// `reason` nil: it is counted.
+    mutating func countReferenceEnd(_ message: KeptMessage, _ reason: EndReason?) {
+        if let task = taskSlots.release(message.taskSlot), let reason { book.end(task, reason) }
     }
 
     // MARK: - Wake-ups and devices
@@ -219,7 +243,9 @@ extension ReportAudit {
         }
         for found in recovery.broadcasts {
             let count = found.waiting.reduce(0) { $0 + Int($1) }
-            keep(found.broadcast.app, TaskTerms(found.broadcast), count)
+            let ending: EndReason =
+                found.stopSegment != nil ? .taskStopped : found.broadcast.isLiveOnly ? .noLiveSession : .ttlRanOut
+            keep(found.broadcast.app, TaskTerms(found.broadcast), count, ending: ending)
         }
     }
 }

@@ -72,11 +72,12 @@ extension Shard {
         note(.ended(message.seq, reason), device)
         if receiptDesk.isActive { noteReceipt(message.seq, reason, device) }
         let state = reason.state
-        if message.isReference { countReferenceEnd(message, reason) }
+        let isCounted = isCountedWithRemoval(message.seq, reason, device)
+        if message.isReference { countReferenceEnd(message, isCounted ? nil : reason) }
         if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
         let cid = devices[device].cid
         if state == .delivered {
-            countEnd(reason, device)
+            if !isCounted { countEnd(reason, device) }
             if isInTables(message.location.segment) { forgotten.append((cid, message.seq)) }
             return
         }
@@ -87,10 +88,11 @@ extension Shard {
         if isTold { markChanged(device) }
         let effect: CommitEffect? = isTold ? .dropRecorded(cid, record, segment: message.location.segment) : nil
         if let effect, devices[device].holdsDrops {
+            if isCounted { noteUncountedEnd(message.seq, device) }
             // It is counted when its record goes to the disk.
             deferred.append((record, effect))
         } else {
-            countEnd(reason, device)
+            if !isCounted { countEnd(reason, device) }
             append(record, effect)
         }
     }

@@ -29,7 +29,8 @@ extension Shard {
     /// the disk anyway. What a crash takes of them the clients say again at their next login.
     var holdsAcks: Bool {
         (now < acksDue && acknowledging.count < Self.mostHeldAcks || now < refusedEndsDue) && journal.isEmpty
-            && forgotten.isEmpty && retirement == nil && !isDraining && now < deferredUntil && !writesReportsAlone
+            && forgotten.isEmpty && (retirement == nil || awaitsCommit) && !isDraining && now < deferredUntil
+            && !writesReportsAlone
     }
 
     private static var ackHold: Duration { .milliseconds(2) }
@@ -104,6 +105,7 @@ extension Shard {
         switch event {
         case .committed(let ticket, let segment, let offset):
             currentSegment = max(currentSegment, segment)
+            awaitsCommit = false
             if let batch = takeUnsynced(ticket) { committed(batch, segment: segment, offset: offset) }
         case .refused(let ticket, let failure):
             storeRefused(ticket, failure)
@@ -138,6 +140,9 @@ extension Shard {
         if receiptDesk.rows.mustWait { deferredUntil = min(deferredUntil, now + .seconds(1)) }
         lastRefusal = ticket
         lastVoided = lastTicket
+        awaitsCommit = true
+        // So that there is a next one, with all that must not be lost.
+        if book.appCount > 0 { book.touch(0) }
         guard let first = takeUnsynced(ticket) else { return }
         refused(first)
         while unsyncedHead < unsynced.count, let next = takeUnsynced(unsynced[unsyncedHead].ticket) { refused(next) }

@@ -69,7 +69,7 @@ extension Shard {
         let offset = journal.writer.bytes.count
         let length = RecordCodec.append(message, to: &journal.writer)
         devices[device].pendingChanges += 1
-        countReference(task, Int(placement.number), 1)
+        countReference(placement.content, Int(placement.number), 1)
         openAcceptance(placement).entries.append(
             ListAcceptance.Entry(
                 target: Int32(truncatingIfNeeded: target), device: Int32(truncatingIfNeeded: device), seq: message.seq,
@@ -193,7 +193,7 @@ extension Shard {
         for entry in acceptance.entries {
             let device = Int(entry.device)
             let target = Int(entry.target)
-            countReference(placement.content.task, Int(placement.number), -1)
+            countReference(placement.content, Int(placement.number), -1)
             if let reason = entry.endedAs {
                 countEnds(ofTask: placement.content.task.taskID, Int(placement.number), reason, -1)
             }
@@ -243,7 +243,7 @@ extension Shard {
         let seq = sequences[partition]
         // The number is not given out again.
         append(.settled(cid: cid, seq: seq, state: reason.state, isTold: false), nil)
-        countReference(task, Int(placement.number), 1)
+        countReference(placement.content, Int(placement.number), 1)
         countEnds(ofTask: task.taskID, Int(placement.number), reason, 1)
         openAcceptance(placement).entries.append(
             ListAcceptance.Entry(

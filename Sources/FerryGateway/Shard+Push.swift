@@ -144,6 +144,7 @@ extension Shard {
         if devices[device].isBlocked {
             // Right behind it, so that whoever finds the one finds the other.
             append(.settled(cid: order.cid, seq: seq, state: .skipped, isTold: false), nil)
+            countEnd(.deviceBlocked, device)
         }
         if order.kind == .revoke { takeBackRevoked(content.payload, device) }
     }
@@ -213,7 +214,6 @@ extension Shard {
         devices[device].pending.remove(bytes: Int(order.payloadBytes))
         if pending.isIgnored {
             note(.ended(pending.seq, .deviceBlocked), device)
-            countEnd(.deviceBlocked, device)
             return giveBackRoom(Int(order.payloadBytes))
         }
         segmentDevices.add(device, segment: location.segment)
@@ -253,6 +253,7 @@ extension Shard {
     mutating func refused(_ pending: PendingAccept) {
         let bytes = Int(pending.order.payloadBytes)
         countAccepted(Int(pending.order.app), -1)
+        if pending.isIgnored { book.end(Int(pending.order.app), .deviceBlocked, count: -1) }
         giveBackRoom(bytes)
         let device = Int(pending.device)
         if holds(device, pending.order.cid) {

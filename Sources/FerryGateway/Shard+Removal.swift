@@ -62,8 +62,8 @@ extension Shard {
     }
 
     private mutating func write(_ removal: Removal, _ device: Int) {
-        // So that it is told of all that was for it.
-        catchUp(device)
+        writeWaitingDrops(device)
+        countRemovedMessages(device)
         devices[device].pendingChanges += 1
         append(.deviceRemoved(cid: removal.cid, at: now), .deviceRemoved(removal))
         // In the same batch: of what goes to the disk for one turn all is there, or the end of it is not.
@@ -98,12 +98,14 @@ extension Shard {
                 continue
             }
             note(.ended(message.seq, .deviceRemoved), device)
-            countEnd(.deviceRemoved, device)
-            if message.isReference { countReferenceEnd(message, .deviceRemoved) }
+            let isCounted = isCountedWithRemoval(message.seq, .deviceRemoved, device)
+            if message.isReference { countReferenceEnd(message, isCounted ? nil : .deviceRemoved) }
+            if !isCounted { countEnd(.deviceRemoved, device) }
             if receiptDesk.isActive { noteReceipt(message.seq, .deviceRemoved, device) }
             if !message.isReference { giveBackRoom(Int(message.payloadBytes)) }
             if isInTables(message.location.segment) { forgotten.append((removal.cid, message.seq)) }
         }
+        settleRemovedMessages(of: removal.cid, number, isRemoved: true)
         broadcasts.register(broadcastLine(of: removal.app), Partition(of: removal.cid), count: -1)
         receiptDesk.endRemoval(of: removal.cid)
         tokenChanged(device, from: devices[device].token, to: nil)
@@ -121,7 +123,10 @@ extension Shard {
 
     /// It is not on disk and will not be: the device stays.
     mutating func removalRefused(_ removal: Removal) {
-        if let device = devices.index(of: removal.cid) { devices[device].pendingChanges -= 1 }
+        if let device = devices.index(of: removal.cid) {
+            devices[device].pendingChanges -= 1
+            settleRemovedMessages(of: removal.cid, devices.appNumber(of: device), isRemoved: false)
+        }
         receiptDesk.removalRefused(of: removal.cid)
         // Of what was stopped meanwhile it kept its messages.
         tasks.lists.sweepAgain()
@@ -144,10 +149,10 @@ extension Shard {
         guard !own.isEmpty else { return }
         deferred.removeAll { $0.effect.isOf(cid) }
         for (record, effect) in own {
-            countDrop(effect, 1)
             guard case .dropRecorded(_, _, let place) = effect, case .settled(_, let seq, _, _) = record else {
                 continue
             }
+            if users.removals.leaving[cid]?.entries[seq] == nil { countDrop(effect, 1) }
             if isInTables(place) { forgotten.append((cid, seq)) }
         }
     }
@@ -300,6 +305,8 @@ struct RemovalState {
     var devices: [CID: UInt32] = [:]
     /// Those that are about to go, and until when they wait for what is on its way to the disk. In order of that time.
     var waiting: [(removal: Removal, end: Instant)] = []
+    /// Those whose record of removal is on its way to the disk.
+    var leaving: [CID: LeavingMessages] = [:]
     var pass = RetentionPass()
     var absences = Absences()
 

@@ -71,6 +71,8 @@ extension Shard {
     }
 
     mutating func continueRetirement() {
+        // What the slice would tell of ends would be in the tables before it is counted on disk.
+        guard !awaitsCommit else { return }
         guard var current = retirement.take() else { return }
         guard !current.isTold else {
             retirement = current

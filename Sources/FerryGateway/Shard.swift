@@ -60,6 +60,8 @@ struct Shard: ~Copyable {
     /// Of an append: the last that the store refused, and the last that was refused with it.
     var lastRefusal: UInt64 = 0
     var lastVoided: UInt64 = 0
+    /// Nothing has got to the disk since: what was refused and must not be lost is not there yet.
+    var awaitsCommit = false
     var currentSegment: UInt32
     var loading: [CID: [DeviceWaiter]] = [:]
     var reads: [UInt64: PendingRead] = [:]
@@ -284,7 +286,7 @@ struct Shard: ~Copyable {
 
     /// What the end of a tick left over; no event would wake the loop for it.
     var hasMoreToDo: Bool {
-        if let retirement, !retirement.isTold, retirement.undecided.isEmpty, isDecided(retirement.decidedBy ?? 0) {
+        if let retirement, !awaitsCommit, !retirement.isTold, retirement.undecided.isEmpty, isDecided(retirement.decidedBy ?? 0) {
             return true
         }
         return !dirty.isEmpty || !journal.isEmpty || !((acknowledging.isEmpty && refusedEnds.isEmpty) || holdsAcks)

@@ -34,6 +34,13 @@ struct TaskSlots {
         return number
     }
 
+    /// nil for none.
+    func task(of number: UInt16) -> Identifier128? {
+        let index = Int(number) - 1
+        guard entries.indices.contains(index), entries[index].messages > 0 else { return nil }
+        return entries[index].task
+    }
+
     /// A message is no more in a log; nil where it has no number.
     mutating func release(_ number: UInt16) -> Identifier128? {
         let index = Int(number) - 1

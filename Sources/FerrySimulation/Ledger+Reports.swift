@@ -15,10 +15,22 @@ extension Ledger {
         let delivered = told.ended(DeliveryState.delivered)
         let certain = posts.count(where: isDeliveredForCertain)
         let handed = posts.reduce(0) { $0 + ($1.isHanded ? mostAccepted($1) : 0) }
-        // Few worlds in a thousand with crashes tell of one or two less than were acknowledged; not understood yet, so only half of
-        // them are asked for.
-        guard (Int64(certain / 2)...Int64(max(certain, handed))).contains(delivered) else {
+        guard (Int64(certain)...Int64(max(certain, handed))).contains(delivered) else {
             throw fail("P6", "reports tell of \(delivered) delivered messages, devices of \(certain) to \(handed)")
+        }
+        try checkErased(told)
+    }
+
+    /// What was kept for a device when it was erased ended with it, and nothing else did.
+    private func checkErased(_ told: ReportCounters) throws(Violation) {
+        let removed = told.ended(EndReason.deviceRemoved)
+        let least = posts.count {
+            $0.wasOwed && $0.isLong && !$0.isHanded && $0.isOwedToApp && $0.stoppingStep == nil && !scenario.hasCap
+        }
+        let most = posts.reduce(0) { $0 + ($1.isErased ? mostAccepted($1) : 0) }
+        guard (Int64(least)...Int64(max(least, most))).contains(removed) else {
+            throw fail(
+                "P6", "reports tell of \(removed) messages ended by an erasure, and those are \(least) to \(most)")
         }
     }
 

@@ -336,7 +336,7 @@ package struct ReportBook: Sendable {
     ) {
         for correction in corrections.tasks {
             restore(correction.terms, of: correction.app)
-            tasks[correction.terms.task.value]?.own.settle(correction.missing, told: correction.told)
+            tasks[correction.terms.task.value]?.own += correction.counters
             change(correction.terms.task.value)
         }
         order.sort { (tasks[$0]?.terms.acceptedAt ?? .distantPast) < (tasks[$1]?.terms.acceptedAt ?? .distantPast) }
@@ -345,8 +345,8 @@ package struct ReportBook: Sendable {
             tasks[name]?.moved = (waiting[name] ?? 0) - task.sum.kept
         }
         for number in today.indices {
-            if let correction = corrections.apps[today[number].app], correction.missing != 0 {
-                today[number].day.own.messages.settle(correction.missing, told: correction.told)
+            if let correction = corrections.apps[today[number].app] {
+                today[number].day.own.messages += correction
                 change(number)
             }
             today[number].moved = (number < kept.count ? kept[number] : 0) - sum(number).kept
@@ -359,22 +359,5 @@ package struct ReportBook: Sendable {
     /// Of all days of one app.
     package func sum(_ number: Int) -> ReportCounters {
         (past[today[number].app] ?? [:]).values.reduce(into: today[number].day.sum.messages) { $0 += $1.sum.messages }
-    }
-}
-
-extension ReportCounters {
-    /// `missing` messages more are kept than are counted, or fewer; `told` is what all rows say together. More are where the end of a
-    /// message was counted whose record did not get to the disk, since that refused it and the power went before it came again: it
-    /// has no end now. Only what no end accounts for is new: an older version took it.
-    fileprivate mutating func settle(_ missing: Int64, told: ReportCounters) {
-        if missing < 0 { return end(.ttlRanOut, -missing) }
-        var rest = missing
-        for reason in EndReason.allCases {
-            // Another shard may have counted it: then it is below zero here, and right in the sum.
-            let undone = min(rest, max(0, told.ended(reason)))
-            if undone > 0 { end(reason, -undone) }
-            rest -= undone
-        }
-        accepted += rest
     }
 }

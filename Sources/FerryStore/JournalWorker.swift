@@ -33,13 +33,13 @@ struct JournalWorker {
     private var isStuck = false
     private var isStopping = false
 
+    /// Each shard's last refused append, and why.
+    private var refusals: [(ticket: UInt64, failure: StoreFailure)?]
     private var retiring: UInt32?
     private var batch: [Append] = []
     private var batchBytes = 0
     /// What waits for the batch, each with the count of appends that were asked for before it.
     private var followers: [(after: Int, shard: Int, request: StoreRequest)] = []
-    /// By shard: the ticket of the last append that the disk refused, and why. Of several in one batch the first.
-    private var refusals: [(ticket: UInt64, failure: StoreFailure)?]
 
     private struct Append {
         var shard: Int

@@ -95,6 +95,40 @@ internal import Testing
         #expect(wrong.code == 20_001 && wrong.message.contains("2026-02-30"))
     }
 
+    /// They were counted when the record of the removal was known to be on disk, and a kill came first: told as expired.
+    @Test(arguments: shardCounts)
+    func `what an erasure ends is told as skipped, and a list is in its group, also after a kill`(
+        shards: Int
+    ) async throws {
+        let world = try await World(shards: shards)
+        let backend = try await Backend(world)
+        var gone: [CID] = []
+        for _ in 0..<2 {
+            let device = try await RawDevice(world)
+            gone.append(try await device.register().cid)
+            try await device.sayBye()
+        }
+        let task = try await backend.pushAll("to everybody")
+        let content: [String: Any] = [
+            "request_id": Backend.freshRequestID(), "group_name": "spring", "push_message": ["transmission": "listed"],
+        ]
+        let made = try await backend.user("POST", "push/list/message", content)
+        let list = try #require((try made.object()["data"] as? [String: Any])?["taskid"] as? String)
+        let targets: [String: Any] = ["taskid": list, "audience": ["cid": gone.map(\.description)]]
+        #expect(try await backend.user("POST", "push/list/cid", targets).code == 0)
+        #expect(try await backend.user("DELETE", "devices/\(gone[0])", version: "v1").code == 0)
+        try await world.restartAfterKill()
+        let again = try await Backend(world)
+        for name in [task, list] {
+            #expect(try await again.report(name).states == ["kept": 1, "skipped": 1])
+        }
+        let group = try await again.data("report/push/task_group/spring")["spring"] as? [String: [String: Int]]
+        #expect(group?["total"]?["msg_num"] == 2)
+        let today = CalendarDay(of: WallClock().now, UTCOffset(minutes: 480)).description
+        let day = try #require(try await again.data("report/push/date/\(today)")[today] as? [String: [String: Int]])
+        #expect(day["total"]?["msg_num"] == 4)
+    }
+
     @Test func `the way of one task at one device is told under both spellings`() async throws {
         let world = try await World(shards: 2)
         let device = try await RawDevice(world)

@@ -141,6 +141,34 @@ struct ReportCrashTests {
         #expect(life.sum.accepted == 3 && life.sum.ended(EndReason.acknowledged) == 1 && life.sum.kept == 2)
     }
 
+    @Test func `a push to all that was stopped just before the power went did not expire`() throws {
+        let app = try #require(AppID("demo"))
+        var life = Life(app: app)
+        life.begin(shards: 2, owner: 0)
+        life.accept(1, 3)
+        life.acknowledge(1)
+        var audit = ReportAudit()
+        for row in life.rows.values { audit.take(row) }
+        audit.keep(app, life.terms(1), 0, ending: .taskStopped)
+        let corrections = audit.corrections { _ in true }
+        #expect(corrections.apps[app]?.ended(EndReason.taskStopped) == 2)
+        #expect(corrections.tasks.map { $0.counters.ended(EndReason.taskStopped) } == [2])
+        #expect(corrections.apps[app]?.endedCount == 2 && corrections.apps[app]?.accepted == 0)
+    }
+
+    /// What was acknowledged has a record; it was taken back in place of an end that has none.
+    @Test func `a message that is there again since its kind was not taken takes no delivery back`() throws {
+        var life = Life(app: try #require(AppID("demo")))
+        life.begin(shards: 1, owner: 0)
+        life.accept(1, 3)
+        life.acknowledge(1)
+        life.books[0].end(life.terms(1).task.value, 0, .kindNotTaken)
+        life.write(0)
+        life.begin(shards: 1, owner: 0)
+        #expect(life.sum.ended(EndReason.acknowledged) == 1 && life.sum.ended(EndReason.kindNotTaken) == 0)
+        #expect(life.sum.accepted == 3 && life.sum.kept == 2)
+    }
+
     @Test func `messages that no row tells of are accepted`() throws {
         var life = Life(app: try #require(AppID("demo")))
         life.truth[1] = Truth(accepted: 4, acknowledged: 1)

@@ -88,7 +88,7 @@ struct CarriedDropTests {
     private func append(_ records: [Record], _ store: SteppedStore) {
         var writer = ByteWriter()
         for record in records { RecordCodec.append(record, to: &writer) }
-        store.submit([.append(ticket: 1, records: writer.bytes, highest: [])], from: 0)
+        store.submit([.append(ticket: 1, records: writer.bytes, highest: [], knows: 0)], from: 0)
         store.step()
     }
 }

@@ -42,6 +42,7 @@ final class ModelShard {
     /// The state before each append that is not answered yet, in order.
     private(set) var unanswered: [(ticket: UInt64, before: State)] = []
     private var nextTicket: UInt64 = 1
+    private var lastRefused: UInt64 = 0
     private(set) var retired: [UInt32] = []
     private(set) var answers: [StoreEvent] = []
     /// Kept back answers to `.segmentRetiring`, when a test wants to be asked.
@@ -96,7 +97,7 @@ final class ModelShard {
             apply(record)
         }
         pending[ticket] = records
-        store.submit([.append(ticket: ticket, records: writer.bytes, highest: highest)], from: shard)
+        store.submit([.append(ticket: ticket, records: writer.bytes, highest: highest, knows: lastRefused)], from: shard)
         endedBy[ticket] = ended
         ended = []
     }
@@ -201,6 +202,7 @@ final class ModelShard {
             switch event {
             case .committed(let ticket, let segment, let offset): commit(ticket, segment, offset)
             case .refused(let ticket, _):
+                lastRefused = ticket
                 // As if it had never been asked for: what came after it is applied anew.
                 guard let index = unanswered.firstIndex(where: { $0.ticket == ticket }) else { continue }
                 state = unanswered[index].before
