@@ -26,7 +26,7 @@ struct Retirement {
     /// Devices whose row, in place of a record that is not on disk, tells of a drop; once for each drop.
     var carried: [CID] = []
     /// All are looked at. With their rows go the ends of what was on its way to the disk then: the append with this ticket, and
-    /// those before it, have to be decided first where receipts are to go along.
+    /// those before it, have to be decided first: what is counted of them, and the receipts, must not be missing behind the rows.
     var decidedBy: UInt64?
     /// Receipts that go to the tables with the segment's end.
     var receipts: [(lane: ReceiptLaneName, entries: [ReceiptEntry])] = []
@@ -95,7 +95,7 @@ extension Shard {
         }
         current.undecided = undecided
         let isThrough = current.cursor >= current.devices.count && undecided.isEmpty
-        if isThrough, current.decidedBy == nil { current.decidedBy = receiptDesk.isActive ? lastTicket : 0 }
+        if isThrough, current.decidedBy == nil { current.decidedBy = lastTicket }
         let isLast = isThrough && isDecided(current.decidedBy ?? 0)
         current.isTold = isLast
         retirement = current

@@ -20,6 +20,8 @@ package struct ReportAudit: Sendable {
         var told = ReportCounters()
         /// What has ended those that no row tells of.
         var ending = EndReason.ttlRanOut
+        /// A push to all whose places are there.
+        var isPlaced = false
     }
 
     /// The same of one app.
@@ -63,6 +65,7 @@ package struct ReportAudit: Sendable {
         keep(app, count)
         change(app, terms, Int64(count))
         tasks[terms.task.value]?.ending = ending
+        tasks[terms.task.value]?.isPlaced = true
     }
 
     private mutating func change(_ app: AppID, _ terms: TaskTerms, _ count: Int64) {
@@ -78,8 +81,8 @@ package struct ReportAudit: Sendable {
             guard task.missing != 0 else { continue }
             let counters = ReportCounters(missing: task.missing, told: task.told, ending: task.ending)
             corrections.tasks.append(TaskCorrection(app: task.app, terms: task.terms, counters: counters))
-            // Whatever a list lacks, its app has: of lists with too many messages at once no ends are told.
-            if task.terms.task.kind == .app { corrections.apps[task.app, default: ReportCounters()] += counters }
+            // Whatever a task with stored content lacks, its app has: of those with too many messages at once no ends are told.
+            if task.isPlaced { corrections.apps[task.app, default: ReportCounters()] += counters }
         }
         for (app, found) in apps where isOwner(app) {
             var counters = corrections.apps[app] ?? ReportCounters()
