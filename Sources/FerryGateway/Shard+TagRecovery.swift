@@ -29,9 +29,9 @@ extension Shard {
         else {
             return EventLog.write(.error, "targets of a push cannot be read", ["partition": "\(row.partition.index)"])
         }
-        beginExpansion(found.content, found.speed)
-        lists.tags.expansions[name.task]?.add(
-            TagExpansion.Part(partition: row.partition, piece: name.piece, cids: found.cids, done: 0))
+        lists.tags.begin(found.content, speed: found.speed, shards: environment.shards)
+        lists.tags.add(
+            TagExpansion.Part(partition: row.partition, piece: name.piece, cids: found.cids, done: 0), to: name.task)
         lists.tags.mustAsk = true
     }
 
@@ -41,7 +41,8 @@ extension Shard {
             return
         }
         guard let cursor = row.value.flatMap({ TagExpansion.cursor($0) }),
-            let part = lists.tags.expansions[task]?.restore(row.partition, piece: piece, done: cursor.done)
+            let found = lists.tags.change(task, { $0.restore(row.partition, piece: piece, done: cursor.done) }),
+            let part = found
         else {
             return EventLog.write(
                 .error, "how far a push is cannot be read", ["partition": "\(row.partition.index)"])

@@ -60,7 +60,12 @@ extension Shard {
 
     /// The first goes on for a while, then the next has its turn.
     private mutating func continueGathering() {
-        guard var gathering = lists.tags.gatherings.first else { return }
+        guard now >= lists.tags.gatherAfter, var gathering = lists.tags.gatherings.first else { return }
+        // Calls were taken before their audiences were known. What is given out takes its room back meanwhile.
+        guard !isMemoryShort(for: 0) else {
+            lists.tags.gatherAfter = now + Self.pause
+            return
+        }
         lists.tags.gatherings.removeFirst()
         let number = devices.number(of: gathering.order.task.app)
         let end = environment.clock() + Self.gatheringTime
@@ -69,6 +74,7 @@ extension Shard {
                 number, of: gathering.order.audience, after: gathering.cursor, limit: Self.visitsPerLook,
                 visits: Self.visitsPerLook)
             for cid in slice.devices { gathering.found[broadcasts.local(Partition(of: cid))].append(cid) }
+            gathering.foundCount += slice.devices.count
             gathering.cursor = slice.cursor
             if slice.cursor == nil { return fix(gathering) }
         } while environment.clock() < end
@@ -110,8 +116,8 @@ extension Shard {
     mutating func tagGathered(
         _ order: TagAudience, _ parts: [TagExpansion.Part], rest: ArraySlice<[TagExpansion.Part]>
     ) {
-        beginExpansion(order.task, order.speed)
-        for part in parts { lists.tags.expansions[order.name]?.add(part) }
+        lists.tags.begin(order.task, speed: order.speed, shards: environment.shards)
+        for part in parts { lists.tags.add(part, to: order.name) }
         if isStopped(order.name) { stopExpansion(order.name) }
         put(order, rest)
     }
@@ -120,13 +126,6 @@ extension Shard {
     mutating func tagGatheringRefused(_ order: TagAudience) {
         lists.tags.pausedUntil = now + Self.pause
         gather(order)
-    }
-
-    mutating func beginExpansion(_ task: ListTask, _ speed: Int64) {
-        let name = task.taskID.value
-        guard lists.tags.expansions[name] == nil else { return }
-        lists.tags.expansions[name] = TagExpansion(task, speed: speed, shards: environment.shards)
-        lists.tags.turns.append(name)
     }
 
     // MARK: - Every shard: giving it to them
@@ -160,9 +159,8 @@ extension Shard {
     private mutating func nextExpansion() -> Identifier128? {
         for _ in 0..<lists.tags.turns.count {
             let task = lists.tags.turns.removeFirst()
-            guard let expansion = lists.tags.expansions[task] else { continue }
             lists.tags.turns.append(task)
-            if !lists.tags.late.contains(task), let next = expansion.nextAt(now: now), next <= now { return task }
+            if let next = lists.tags.nextTurn(of: task, now: now), next <= now { return task }
         }
         return nil
     }
@@ -195,7 +193,8 @@ extension Shard {
     private mutating func beginStep(
         _ task: Identifier128, _ content: TaskContent?, passingOver reason: EndReason? = nil
     ) {
-        guard let slice = lists.tags.expansions[task]?.slice(limit: Self.targetsPerStep, now: now), slice.count > 0
+        let time = now
+        guard let slice = lists.tags.change(task, { $0.slice(limit: Self.targetsPerStep, now: time) }), slice.count > 0
         else { return }
         lists.tags.step = TagStep(task: task, content: content, reason: reason, slice: slice)
         // Who gets nothing need not be known.
@@ -232,10 +231,16 @@ extension Shard {
         }
         let number = devices.number(of: expansion.app)
         let cids = targets(of: step.slice, step.task)
-        guard !isDraining, !isDiskShort, !isMemoryShort(for: cids.count * MemoryCost.keptMessage),
-            unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes,
-            step.content == nil || cids.allSatisfy({ isSettled($0, number, step) })
+        guard !isDraining, !isDiskShort,
+            // Who is passed over takes none.
+            step.content == nil || !isMemoryShort(for: cids.count * MemoryCost.keptMessage),
+            unsyncedBytes + journal.writer.bytes.count <= environment.configuration.unsyncedBytes
         else { return breakOffStep() }
+        guard step.content == nil || cids.allSatisfy({ isSettled($0, number, step) }) else {
+            lists.tags.step = nil
+            lists.tags.resting[step.task] = now + Self.pause
+            return
+        }
         let placement = ListPlacement(
             content: step.content ?? TaskContent(expansion.content, payload: [], alert: nil), number: UInt32(number),
             targets: cids.enumerated().map { ($1, Int32(truncatingIfNeeded: $0)) }, origin: nil)
@@ -291,12 +296,13 @@ extension Shard {
 
     mutating func tagStepDone(_ step: TagStep) {
         lists.tags.step = nil
-        lists.tags.expansions[step.task]?.settle(step.slice, now: now)
+        let time = now
+        _ = lists.tags.change(step.task) { $0.settle(step.slice, now: time) }
         finishIfOver(step.task)
     }
 
     mutating func placedEverywhere(_ task: Identifier128) {
-        lists.tags.expansions[task]?.isPlacedEverywhere = true
+        _ = lists.tags.change(task) { $0.isPlacedEverywhere = true }
         finishIfOver(task)
     }
 
@@ -315,10 +321,7 @@ extension Shard {
 
     private mutating func endExpansion(_ expansion: TagExpansion) {
         let task = expansion.task.value
-        lists.tags.expansions[task] = nil
-        lists.tags.turns.removeAll { $0 == task }
-        lists.tags.late.remove(task)
-        lists.tags.overdue.remove(task)
+        lists.tags.remove(task)
         // What the disk refuses of it is found over at the next start.
         put(
             expansion.parts.flatMap { part in

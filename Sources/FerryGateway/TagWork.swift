@@ -92,6 +92,7 @@ struct TagGathering {
     var cursor: CID?
     /// By the shard's own numbers of its partitions.
     var found: [[CID]]
+    var foundCount = 0
 }
 
 /// The next targets of a push, while their records are loaded or on their way to the disk.
@@ -154,7 +155,11 @@ struct TagWork {
 
     // Of every shard.
     var gatherings: [TagGathering] = []
-    var expansions: [Identifier128: TagExpansion] = [:]
+    /// Nothing is gathered before this: memory is short.
+    var gatherAfter = Instant.distantPast
+    private(set) var expansions: [Identifier128: TagExpansion] = [:]
+    /// Of all expansions.
+    private var expansionBytes = 0
     /// Tasks of `expansions`, in their turn.
     var turns: [Identifier128] = []
     var step: TagStep?
@@ -168,6 +173,8 @@ struct TagWork {
     var late: Set<Identifier128> = []
     /// Whose time is over, as was told.
     var overdue: Set<Identifier128> = []
+    /// Of these one device is waited for: the others go on.
+    var resting: [Identifier128: Instant] = [:]
     /// Nothing is begun before this.
     var pausedUntil = Instant.distantPast
     /// The owners have not been asked about expansions that were found at the start.
@@ -178,11 +185,43 @@ struct TagWork {
     /// For so long a content is waited for before others have their turn.
     static let patience = Duration.seconds(10)
 
-    /// Memory, about.
-    var bytes: Int {
-        guard !expansions.isEmpty || !gatherings.isEmpty else { return 0 }
-        return expansions.values.reduce(0) { $0 + $1.bytes }
-            + gatherings.reduce(0) { $0 + $1.found.reduce(0) { $0 + $1.count * 16 } }
+    /// Memory, about. At each push it is looked at.
+    var bytes: Int { expansionBytes + gatherings.reduce(0) { $0 + $1.foundCount * 16 } }
+
+    /// Nothing when it is there.
+    mutating func begin(_ content: ListTask, speed: Int64, shards: Int) {
+        let task = content.taskID.value
+        guard expansions[task] == nil else { return }
+        expansions[task] = TagExpansion(content, speed: speed, shards: shards)
+        turns.append(task)
+    }
+
+    mutating func add(_ part: TagExpansion.Part, to task: Identifier128) {
+        guard expansions[task] != nil else { return }
+        expansions[task]?.add(part)
+        expansionBytes += TagExpansion.bytes(of: part)
+    }
+
+    /// Lends it for a change.
+    mutating func change<Answer>(_ task: Identifier128, _ change: (inout TagExpansion) -> Answer) -> Answer? {
+        guard let place = expansions.index(forKey: task) else { return nil }
+        return change(&expansions.values[place])
+    }
+
+    mutating func remove(_ task: Identifier128) {
+        expansionBytes -= expansions.removeValue(forKey: task)?.bytes ?? 0
+        turns.removeAll { $0 == task }
+        late.remove(task)
+        overdue.remove(task)
+        resting[task] = nil
+    }
+
+    /// When the expansion may go on; nil: not before something else happens.
+    func nextTurn(of task: Identifier128, now: Instant) -> Instant? {
+        guard let expansion = expansions[task], let next = expansion.nextAt(now: now) else { return nil }
+        // Whose content does not come has its turn when its time is over.
+        let time = late.contains(task) ? max(next, expansion.endsAt) : next
+        return max(time, resting[task] ?? time)
     }
 
     /// Pushes of one app that are under way, here or anywhere.
@@ -194,13 +233,18 @@ struct TagWork {
 
     /// When there is something to do; nil for nothing.
     func nextTurn(now: Instant) -> Instant? {
-        if mustAsk || !restored.isEmpty || !gatherings.isEmpty { return max(now, pausedUntil) }
-        if !unfinished.isEmpty { return max(now, pausedUntil) }
-        guard step == nil, !expansions.isEmpty else { return nil }
-        if awaited != nil { return max(awaitedSince + Self.patience, pausedUntil) }
         var next: Instant?
-        for (task, expansion) in expansions where !late.contains(task) {
-            if let time = expansion.nextAt(now: now) { next = min(next ?? time, time) }
+        func consider(_ time: Instant?) {
+            if let time { next = min(next ?? time, time) }
+        }
+        if mustAsk || !restored.isEmpty || !unfinished.isEmpty { consider(now) }
+        if !gatherings.isEmpty { consider(max(now, gatherAfter)) }
+        if step == nil, !expansions.isEmpty {
+            if awaited != nil {
+                consider(awaitedSince + Self.patience)
+            } else {
+                for task in turns { consider(nextTurn(of: task, now: now)) }
+            }
         }
         return next.map { max($0, pausedUntil) }
     }

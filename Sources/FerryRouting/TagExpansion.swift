@@ -69,6 +69,7 @@ package struct TagExpansion: Sendable {
     /// Each piece of each partition once.
     package mutating func add(_ part: Part) {
         parts.append(part)
+        bytes += Self.bytes(of: part)
         if !part.isOver { next = min(next, parts.count - 1) }
     }
 
@@ -88,8 +89,10 @@ package struct TagExpansion: Sendable {
     package var remaining: Int { parts.reduce(0) { $0 + $1.cids.count - $1.done } }
     package var total: Int { parts.reduce(0) { $0 + $1.cids.count } }
     package var isOver: Bool { parts[min(next, parts.count)...].allSatisfy(\.isOver) }
-    /// What it takes of memory, about.
-    package var bytes: Int { parts.reduce(0) { $0 + $1.cids.count * 16 + 96 } }
+    /// What it takes of memory, about. It is asked for at each push, so it is not counted anew.
+    package private(set) var bytes = 0
+
+    package static func bytes(of part: Part) -> Int { part.cids.count * 16 + 96 }
 
     /// The next devices, at most `limit`; none when all are done, or before `nextAt`. Nothing changes: a slice that came to
     /// nothing is made again. When its time is over the rate is over too.

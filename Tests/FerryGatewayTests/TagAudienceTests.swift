@@ -69,7 +69,7 @@ struct TagAudienceTests {
                 taskID: TaskID(Identifier128(high: 7, low: UInt64(number)), monthDay: 1231, kind: .app),
                 createdAt: Instant(milliseconds: 1), timeToLive: 1_000, payloadBytes: 5, hasAlert: false,
                 request: Identifier128(high: 1, low: 1), content: Identifier128(high: 2, low: 1))
-            work.expansions[task.taskID.value] = TagExpansion(task, speed: 0, shards: 1)
+            work.begin(task, speed: 0, shards: 1)
             // One that is being fixed is one, not two.
             work.calls[task.taskID.value] = TagCall(
                 order: TagAudience(task, AudienceExpression(), speed: 0), missing: [0], waiting: [])
@@ -77,5 +77,41 @@ struct TagAudienceTests {
         #expect(work.open(of: try #require(AppID("app-1"))) == 2)
         #expect(work.open(of: try #require(AppID("app-2"))) == 1)
         #expect(work.open(of: try #require(AppID("app-3"))) == 0)
+    }
+
+    @Test func `Memory of audiences is counted while they are there`() throws {
+        var work = TagWork()
+        let task = try Self.task()
+        work.begin(task, speed: 0, shards: 1)
+        for piece in 0..<3 as Range<UInt16> {
+            let part = TagExpansion.Part(
+                partition: Partition(index: 1), piece: piece, cids: (0..<100).map { Self.cid($0) }, done: 0)
+            work.add(part, to: task.taskID.value)
+        }
+        #expect(work.bytes >= 300 * 16)
+        #expect(work.bytes == work.expansions[task.taskID.value]?.bytes)
+        work.remove(task.taskID.value)
+        #expect(work.bytes == 0 && work.turns.isEmpty)
+    }
+
+    @Test func `A push that waits for a device or for its content leaves the others their turn`() throws {
+        var work = TagWork()
+        let now = Instant(milliseconds: 10_000)
+        let task = try Self.task()
+        let name = task.taskID.value
+        work.begin(task, speed: 0, shards: 1)
+        work.add(TagExpansion.Part(partition: Partition(index: 1), cids: [Self.cid(1)], done: 0), to: name)
+        #expect(work.nextTurn(of: name, now: now) == now)
+        work.resting[name] = now + .seconds(1)
+        #expect(work.nextTurn(of: name, now: now) == now + .seconds(1))
+        #expect(work.nextTurn(now: now) == now + .seconds(1))
+        work.resting = [:]
+        // Its content does not come: it is not waited for longer than the push has time.
+        work.late = [name]
+        #expect(work.nextTurn(of: name, now: now) == task.usableUntil)
+        #expect(work.nextTurn(of: name, now: task.usableUntil) == task.usableUntil)
+        work.awaited = name
+        work.awaitedSince = now
+        #expect(work.nextTurn(now: now) == now + TagWork.patience)
     }
 }
