@@ -286,7 +286,9 @@ struct Shard: ~Copyable {
 
     /// What the end of a tick left over; no event would wake the loop for it.
     var hasMoreToDo: Bool {
-        if let retirement, !awaitsCommit, !retirement.isTold, retirement.undecided.isEmpty, isDecided(retirement.decidedBy ?? 0) {
+        if let retirement, !awaitsCommit, !retirement.isTold, retirement.undecided.isEmpty,
+            isDecided(retirement.decidedBy ?? 0)
+        {
             return true
         }
         return !dirty.isEmpty || !journal.isEmpty || !((acknowledging.isEmpty && refusedEnds.isEmpty) || holdsAcks)

@@ -174,7 +174,8 @@ final class Ledger {
                 && $0.stoppingStep == nil && isWanted($0)
         }
         if !scenario.hasCap, let lost = missing.first(where: \.isLong) {
-            let kind = lost.isTagged ? ", to an audience," : lost.isListed ? ", of a list," : lost.isForAll ? ", to all," : ""
+            let kind =
+                lost.isTagged ? ", to an audience," : lost.isListed ? ", of a list," : lost.isForAll ? ", to all," : ""
             throw fail("P1", "post \(lost.number)\(kind) for device \(device) was accepted and never handed to its app")
         }
         let told = devices[device].gaps.values.reduce(0, +)

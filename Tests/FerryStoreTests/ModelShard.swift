@@ -97,7 +97,8 @@ final class ModelShard {
             apply(record)
         }
         pending[ticket] = records
-        store.submit([.append(ticket: ticket, records: writer.bytes, highest: highest, knows: lastRefused)], from: shard)
+        store.submit(
+            [.append(ticket: ticket, records: writer.bytes, highest: highest, knows: lastRefused)], from: shard)
         endedBy[ticket] = ended
         ended = []
     }
