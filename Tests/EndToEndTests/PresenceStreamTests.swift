@@ -88,6 +88,23 @@ private final class EventReader {
     }
 
     @Test(arguments: shardCounts)
+    func `an erased device goes for those who watch, and is in no count any more`(shards: Int) async throws {
+        let world = try await World(shards: shards)
+        let backend = try await Backend(world)
+        for _ in 0..<3 {
+            let device = try await RawDevice(world)
+            let cid = try await device.register().cid
+            let all = try await EventReader(world, backend.token)
+            let snapshot = try #require(try await all.next())
+            #expect(snapshot.data["online"] as? Int == 1)
+            #expect(try await backend.user("DELETE", "devices/\(cid)", version: "v1").code == 0)
+            let went = try #require(try await all.next())
+            #expect(went.name == "offline" && went.data["cid"] as? String == cid.description)
+            all.close()
+        }
+    }
+
+    @Test(arguments: shardCounts)
     func `a token that is taken back ends its streams, before that is answered`(shards: Int) async throws {
         let world = try await World(shards: shards)
         let (first, second) = (try await Backend(world), try await Backend(world))

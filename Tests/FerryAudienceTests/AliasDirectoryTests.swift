@@ -33,6 +33,20 @@ internal import Testing
         #expect(directory.devices(of: "carl") == [])
     }
 
+    @Test func `a name that has more devices than a lower limit allows keeps them, and gets no more`() throws {
+        var directory = AliasDirectory()
+        let bindings = (1...10).map { Binding(cid: cid($0), alias: "ann") }
+        _ = try directory.bind(bindings, limit: 10)
+        #expect(try directory.bind(bindings, limit: 5).count == 10)
+        #expect(throws: AliasDirectory.Full(place: 0, alias: "ann", devices: 11)) {
+            try directory.bind([Binding(cid: cid(11), alias: "ann")], limit: 5)
+        }
+        // As many as before, though others.
+        _ = try directory.bind(
+            [Binding(cid: cid(1), alias: "bob"), Binding(cid: cid(11), alias: "ann")], limit: 5)
+        #expect(directory.devices(of: "ann").count == 10)
+    }
+
     @Test func `a name is counted when the whole call is done`() throws {
         var directory = AliasDirectory()
         _ = try directory.bind((1...3).map { Binding(cid: cid($0), alias: "ann") }, limit: 3)

@@ -35,6 +35,17 @@ internal import Testing
         #expect(DeviceProfile.read(later) == nil)
     }
 
+    @Test func `a badge that was written above its range costs nothing else of the profile`() throws {
+        let app = try #require(AppID("shop"))
+        var profile = DeviceProfile()
+        profile.tags = ["vip"]
+        profile.isBlocked = true
+        profile.badge = DeviceProfile.maximumBadge + 8
+        let found = try #require(DeviceProfile.read(profile.row(of: app)))
+        #expect(found.profile.tags == ["vip"] && found.profile.isBlocked)
+        #expect(found.profile.badge == DeviceProfile.maximumBadge)
+    }
+
     @Test func `as many and as long tags as a device may ever have are read again`() throws {
         let app = try #require(AppID("shop"))
         var profile = DeviceProfile()

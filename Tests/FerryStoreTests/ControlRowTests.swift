@@ -32,7 +32,7 @@ struct ControlRowTests {
             var writer = ByteWriter()
             RecordCodec.append(.controlRows(rows), to: &writer)
             pending[ticket] = rows
-            store.submit([.append(ticket: ticket, records: writer.bytes, highest: [], knowing: 0)], from: 0)
+            store.submit([.append(ticket: ticket, records: writer.bytes, highest: [])], from: 0)
         }
 
         func settle() {
