@@ -63,7 +63,7 @@ internal import Testing
 
     @Test(arguments: shardCounts)
     func `a handshake that takes too long is closed`(shards: Int) async throws {
-        let world = try await World(shards: shards, ["handshakeDeadlineMs": 250])
+        let world = try await World(shards: shards, ["handshakeDeadlineMs": 2_000])
         let nothing = try await RawDevice(world)
         let half = try await RawDevice(world)
         try await half.socket.send([1, 33, 1])
